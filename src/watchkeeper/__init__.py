@@ -1,0 +1,3 @@
+"""watchkeeper: a Kubernetes-compatible API server in Python."""
+
+__version__ = "0.1.0"
