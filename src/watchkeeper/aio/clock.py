@@ -1,0 +1,44 @@
+"""Time as a dependency, so that tests decide how fast it passes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Monotonic and wall-clock time, and sleeping."""
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start; never goes backwards."""
+        ...
+
+    def time(self) -> float:
+        """Seconds since the epoch, UTC."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Return once `seconds` have passed on this clock."""
+        ...
+
+
+class SystemClock:
+    """The machine's own time."""
+
+    __slots__ = ()
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start; never goes backwards."""
+        return time.monotonic()
+
+    def time(self) -> float:
+        """Seconds since the epoch, UTC."""
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Return once `seconds` have passed."""
+        await asyncio.sleep(seconds)
+
+
+SYSTEM_CLOCK = SystemClock()

@@ -1,0 +1,50 @@
+"""What can go wrong in a key-value store. A closed tree: every backend translates its own errors into these."""
+
+from __future__ import annotations
+
+
+class KVError(Exception):
+    """Any failure of a key-value store."""
+
+
+class Compacted(KVError):
+    """The revision asked for has been compacted away.
+
+    `compact_revision` is the oldest revision still readable, 0 when the backend does not say.
+    """
+
+    def __init__(self, compact_revision: int = 0) -> None:
+        super().__init__(f"required revision has been compacted (oldest readable: {compact_revision or 'unknown'})")
+        self.compact_revision = compact_revision
+
+
+class FutureRevision(KVError):
+    """The revision asked for does not exist yet."""
+
+    def __init__(self, current_revision: int = 0) -> None:
+        super().__init__(f"required revision is a future revision (current: {current_revision or 'unknown'})")
+        self.current_revision = current_revision
+
+
+class Unavailable(KVError):
+    """The store cannot be reached or has no leader. The operation was not, or may not have been, carried out."""
+
+
+class Timeout(Unavailable):
+    """The deadline passed. A write may or may not have taken effect."""
+
+
+class LeaseNotFound(KVError):
+    """The lease named does not exist or has expired."""
+
+
+class ValueTooLarge(KVError):
+    """The value is over the backend's limit. Nothing was written."""
+
+
+class Corrupt(KVError):
+    """What is stored cannot be read back as it was written. The message says what to do."""
+
+
+class Closed(KVError):
+    """The store was closed by its owner."""
