@@ -1,0 +1,176 @@
+"""Errors about fields: where, what was found, what is wrong, in the words clients parse.
+
+The forms are those of apimachinery's `validation/field`: `path: Type: value: detail` in the message, and one cause per
+error in the Status.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+
+class ErrorType(enum.Enum):
+    """The reason of a cause, and the words that introduce it."""
+
+    NOT_FOUND = ("FieldValueNotFound", "Not found")
+    REQUIRED = ("FieldValueRequired", "Required value")
+    DUPLICATE = ("FieldValueDuplicate", "Duplicate value")
+    INVALID = ("FieldValueInvalid", "Invalid value")
+    NOT_SUPPORTED = ("FieldValueNotSupported", "Unsupported value")
+    FORBIDDEN = ("FieldValueForbidden", "Forbidden")
+    TOO_LONG = ("FieldValueTooLong", "Too long")
+    TOO_MANY = ("FieldValueTooMany", "Too many")
+    INTERNAL = ("InternalError", "Internal error")
+    TYPE_INVALID = ("FieldValueTypeInvalid", "Invalid value")
+
+    @property
+    def reason(self) -> str:
+        """The machine-readable reason of a cause."""
+        return self.value[0]
+
+    @property
+    def words(self) -> str:
+        """What the message says."""
+        return self.value[1]
+
+
+class OmitValue:
+    """Marks an Invalid error that does not show the value."""
+
+
+OMIT_VALUE = OmitValue()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing that is wrong with one field."""
+
+    type: ErrorType
+    field: str
+    value: Any = None
+    detail: str = ""
+
+    def body(self) -> str:
+        """The message without the field, as a cause carries it."""
+        kind = self.type
+        if kind in (ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, ErrorType.INTERNAL, ErrorType.TOO_MANY):
+            text = kind.words
+        elif isinstance(self.value, OmitValue):
+            text = kind.words
+        else:
+            text = f"{kind.words}: {format_value(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body()}"
+
+    def cause(self) -> dict[str, str]:
+        """The StatusCause that tells of this error."""
+        return {"reason": self.type.reason, "message": self.body(), "field": self.field}
+
+
+def format_value(value: Any) -> str:
+    """A value as the reference prints it: text quoted as Go's %q, null, and JSON for the rest."""
+    if isinstance(value, str):
+        return go_quote(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
+    return orjson.dumps(value).decode()
+
+
+def go_quote(text: str) -> str:
+    """Quote as Go's strconv.Quote does."""
+    out = ['"']
+    for ch in text:
+        if ch in '"\\':
+            out.append("\\" + ch)
+        elif ch.isprintable():
+            out.append(ch)
+        else:
+            out.append(_ESCAPES.get(ch) or _numeric_escape(ch))
+    out.append('"')
+    return "".join(out)
+
+
+_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+
+
+def _numeric_escape(ch: str) -> str:
+    code = ord(ch)
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def join(path: str, name: str) -> str:
+    """The path of a field within the object at `path` ("" is the object itself)."""
+    return f"{path}.{name}" if path else name
+
+
+def required(path: str, detail: str = "") -> FieldError:
+    """The field must be set."""
+    return FieldError(ErrorType.REQUIRED, path, "", detail)
+
+
+def invalid(path: str, value: Any, detail: str) -> FieldError:
+    """The value is malformed or breaks a rule."""
+    return FieldError(ErrorType.INVALID, path, value, detail)
+
+
+def type_invalid(path: str, value: Any, detail: str) -> FieldError:
+    """The value has the wrong type."""
+    return FieldError(ErrorType.TYPE_INVALID, path, value, detail)
+
+
+def duplicate(path: str, value: Any) -> FieldError:
+    """The value must be unique and is not."""
+    return FieldError(ErrorType.DUPLICATE, path, value)
+
+
+def forbidden(path: str, detail: str) -> FieldError:
+    """The field may not be set or changed here."""
+    return FieldError(ErrorType.FORBIDDEN, path, "", detail)
+
+
+def not_found(path: str, value: Any) -> FieldError:
+    """The value refers to what does not exist."""
+    return FieldError(ErrorType.NOT_FOUND, path, value)
+
+
+def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
+    """The value is not one of those known. Lists what would be, in the order given."""
+    quoted = [go_quote(s) for s in supported]
+    detail = f"supported values: {', '.join(quoted)}" if quoted else ""
+    return FieldError(ErrorType.NOT_SUPPORTED, path, value, detail)
+
+
+def too_long(path: str, value: Any, max_length: int) -> FieldError:
+    """The text or encoding has more than `max_length` bytes."""
+    detail = f"may not be more than {max_length} {'byte' if max_length == 1 else 'bytes'}" if max_length >= 0 else "value is too long"
+    return FieldError(ErrorType.TOO_LONG, path, value, detail)
+
+
+def too_many(path: str, actual: int, max_quantity: int) -> FieldError:
+    """The list has more than `max_quantity` items."""
+    detail = f"must have at most {max_quantity} {'item' if max_quantity == 1 else 'items'}" if max_quantity >= 0 else "has too many items"
+    return FieldError(ErrorType.TOO_MANY, path, actual, detail)
+
+
+def internal_error(path: str, error: str) -> FieldError:
+    """The check itself failed."""
+    return FieldError(ErrorType.INTERNAL, path, "", error)
+
+
+def aggregate(errors: Sequence[FieldError]) -> str:
+    """All errors in one message: each different text once, bracketed when there are several."""
+    texts = list(dict.fromkeys(str(e) for e in errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
