@@ -1,0 +1,111 @@
+"""What code a kind may have beyond its schema: the hooks that the generic registry calls.
+
+Every hook works on plain dicts at the kind's hub version, decoded and normalized. A kind without a hook behaves as the
+generic strategy does: namespaced objects with metadata rules, generation when the spec changes, status kept on main
+updates and everything but status kept on status updates where the kind has a status subresource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from watchkeeper.meta.field import FieldError
+from watchkeeper.meta.gvk import GroupKind
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a server-side table (metav1.TableColumnDefinition)."""
+
+    name: str
+    type: str
+    description: str
+    format: str = ""
+    priority: int = 0
+
+    def definition(self) -> dict[str, Any]:
+        """The entry in `columnDefinitions`."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """How a kind prints. `cells` returns one value for each column; `now` is the time in seconds since the epoch."""
+
+    columns: tuple[Column, ...]
+    cells: Callable[[Object, float], list[Any]]
+    conditions: Callable[[Object], list[dict[str, Any]] | None] | None = None
+    """The row's conditions, such as Completed for a finished Pod."""
+
+
+def _no_errors(*_objects: Object) -> list[FieldError]:
+    return []
+
+
+def _no_warnings(*_objects: Object) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindBehavior:
+    """The hooks of one kind. The kind is named without version: hooks run at the hub version only."""
+
+    kind: GroupKind
+    prepare_for_create: Callable[[Object], None] | None = None
+    """Change a new object, in place, before validation: clear status, set the initial phase, normalize."""
+    prepare_for_update: Callable[[Object, Object], None] | None = None
+    """(new, old): carry over in `new` what an update may not touch. Generic generation and status rules run besides."""
+    prepare_for_status_update: Callable[[Object, Object], None] | None = None
+    """(new, old) on the status subresource, after the generic rule has restored all but status and allowed metadata."""
+    validate: Callable[[Object], list[FieldError]] = _no_errors
+    """All that is wrong with a new object, besides its metadata, in the reference's order."""
+    validate_update: Callable[[Object, Object], list[FieldError]] = _no_errors
+    """(new, old): all that is wrong with the new state or the change, besides metadata rules."""
+    validate_status_update: Callable[[Object, Object], list[FieldError]] | None = None
+    warnings_on_create: Callable[[Object], list[str]] = _no_warnings
+    warnings_on_update: Callable[[Object, Object], list[str]] = _no_warnings
+    name_rule: Callable[[str, bool], list[str]] | None = None
+    """(name, prefix) -> what is wrong with a name; `prefix` for generateName. None: a DNS subdomain (RFC 1123)."""
+    selectable_fields: Callable[[Object], Mapping[str, str]] | None = None
+    """Field label -> value, besides metadata.name and metadata.namespace."""
+    selectable_labels: tuple[str, ...] = ()
+    """The labels that `selectable_fields` knows; others are refused."""
+    unsupported_field_label: Callable[[str], str] | None = None
+    """The words in which this kind refuses a field label; None: the generic wording."""
+    trigger_field: str = ""
+    """A field label that the watch cache indexes, such as spec.nodeName."""
+    allow_create_on_update: bool = False
+    allow_unconditional_update: bool = True
+    has_status: bool = True
+    """Whether writes through the main resource leave status alone (only where a status subresource exists)."""
+    has_generation: bool = False
+    """Whether metadata.generation counts changes of the spec."""
+    grace_period: Callable[[Object, Mapping[str, Any]], int | None] | None = None
+    """(object, DeleteOptions) -> seconds of graceful deletion; None deletes at once."""
+    finalizers_on_delete: Callable[[Object, Mapping[str, Any]], Sequence[str]] | None = None
+    default_propagation: str = "Background"
+    """Of Background and Orphan: what deletion does to dependents when nobody says."""
+    table: TableSpec | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Behaviors:
+    """The behavior of every kind that has one."""
+
+    def __init__(self, behaviors: Sequence[KindBehavior] = ()) -> None:
+        self._by_kind = {b.kind: b for b in behaviors}
+
+    def of(self, kind: GroupKind) -> KindBehavior:
+        """The behavior of a kind; the generic one when it has none of its own."""
+        found = self._by_kind.get(kind)
+        return found if found is not None else KindBehavior(kind=kind)
