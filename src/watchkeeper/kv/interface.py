@@ -7,7 +7,12 @@ and of its last change and how many times it has been written since it was creat
 Reads without a revision are linearizable: they see every write that was acknowledged before the read began, by any
 client of the store. Reads at a revision see exactly the state that this revision left.
 
-Keys and values are bytes; keys order bytewise. All methods raise the errors of `kv.errors` and nothing else.
+Keys and values are bytes; keys are not empty and order bytewise. An end of b"\\0" means "to the end of all keys".
+All methods raise the errors of `kv.errors` and nothing else, but for ValueError where no caller may ask such a thing
+(an empty key, a lease of no time). A call that is cancelled may or may not take effect; the store stays sound.
+
+Compaction at revision c leaves what a read at c or later needs. A read at r works if r >= c, and a watch can start
+after r if a read at r works: so whoever has listed at r can follow from there, with every previous state known.
 """
 
 from __future__ import annotations
@@ -20,7 +25,10 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class KeyValue:
-    """One key as one revision left it. For a deletion `value` is empty and `mod_revision` is the deletion's own."""
+    """One key as one revision left it.
+
+    For a deletion `value` is empty, `mod_revision` is the deletion's own, and create_revision, version and lease are 0.
+    """
 
     key: bytes
     value: bytes
@@ -40,7 +48,7 @@ class GetResult:
 
 @dataclass(frozen=True, slots=True)
 class RangeResult:
-    """Keys in order. `count` is the number of all keys in the range, whatever the limit; `more` says some were left out.
+    """Keys in order. `count` is the number of all keys in the range, whatever the limit; `more`: some were left out.
 
     `revision` is the store's current revision at the time of the read, not the one that was read at.
     """
@@ -207,7 +215,11 @@ class KV(Protocol):
         ...
 
     async def grant_lease(self, ttl: int) -> int:
-        """A new lease of `ttl` seconds; its keys are deleted when it expires, one revision for each. Returns its id."""
+        """A new lease of at least `ttl` seconds; its keys are deleted soon after it expires. Returns its id.
+
+        They go in key order, each in a revision of its own, except on etcd, which deletes them all in one revision.
+        A put without the lease, or with another one, takes a key off it.
+        """
         ...
 
     async def revoke_lease(self, lease: int) -> None:
