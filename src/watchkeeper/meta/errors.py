@@ -63,13 +63,18 @@ def _details(name: str = "", group: str = "", kind: str = "", **more: Any) -> di
 
 def not_found(resource: GroupResource, name: str) -> ApiError:
     """404: there is no such object."""
-    return ApiError(404, "NotFound", f'{resource} "{name}" not found', details=_details(name, resource.group, resource.resource))
+    return ApiError(
+        404, "NotFound", f'{resource} "{name}" not found', details=_details(name, resource.group, resource.resource)
+    )
 
 
 def already_exists(resource: GroupResource, name: str) -> ApiError:
     """409: the name is taken."""
     return ApiError(
-        409, "AlreadyExists", f'{resource} "{name}" already exists', details=_details(name, resource.group, resource.resource)
+        409,
+        "AlreadyExists",
+        f'{resource} "{name}" already exists',
+        details=_details(name, resource.group, resource.resource),
     )
 
 
@@ -190,7 +195,9 @@ def service_unavailable(message: str) -> ApiError:
 def timeout(message: str, retry_after: int = 0) -> ApiError:
     """504: the time for this request is over."""
     headers = [(b"retry-after", str(retry_after).encode())] if retry_after else []
-    return ApiError(504, "Timeout", f"Timeout: {message}", details=_details(retryAfterSeconds=retry_after), headers=headers)
+    return ApiError(
+        504, "Timeout", f"Timeout: {message}", details=_details(retryAfterSeconds=retry_after), headers=headers
+    )
 
 
 def server_timeout(resource: GroupResource, operation: str, retry_after: int) -> ApiError:

@@ -58,9 +58,13 @@ class FieldError:
     def body(self) -> str:
         """The message without the field, as a cause carries it."""
         kind = self.type
-        if kind in (ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, ErrorType.INTERNAL, ErrorType.TOO_MANY):
-            text = kind.words
-        elif isinstance(self.value, OmitValue):
+        if kind in (
+            ErrorType.REQUIRED,
+            ErrorType.FORBIDDEN,
+            ErrorType.TOO_LONG,
+            ErrorType.INTERNAL,
+            ErrorType.TOO_MANY,
+        ) or isinstance(self.value, OmitValue):
             text = kind.words
         else:
             text = f"{kind.words}: {format_value(self.value)}"
@@ -155,13 +159,21 @@ def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError
 
 def too_long(path: str, value: Any, max_length: int) -> FieldError:
     """The text or encoding has more than `max_length` bytes."""
-    detail = f"may not be more than {max_length} {'byte' if max_length == 1 else 'bytes'}" if max_length >= 0 else "value is too long"
+    detail = (
+        f"may not be more than {max_length} {'byte' if max_length == 1 else 'bytes'}"
+        if max_length >= 0
+        else "value is too long"
+    )
     return FieldError(ErrorType.TOO_LONG, path, value, detail)
 
 
 def too_many(path: str, actual: int, max_quantity: int) -> FieldError:
     """The list has more than `max_quantity` items."""
-    detail = f"must have at most {max_quantity} {'item' if max_quantity == 1 else 'items'}" if max_quantity >= 0 else "has too many items"
+    detail = (
+        f"must have at most {max_quantity} {'item' if max_quantity == 1 else 'items'}"
+        if max_quantity >= 0
+        else "has too many items"
+    )
     return FieldError(ErrorType.TOO_MANY, path, actual, detail)
 
 

@@ -1,0 +1,71 @@
+"""What storage can refuse. A closed tree; the registry translates it into API errors at one place."""
+
+from __future__ import annotations
+
+
+class StorageError(Exception):
+    """Any failure of storage. `key` is the object's key, "" when it is about none in particular."""
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+
+
+class KeyExists(StorageError):
+    """Create found the key taken."""
+
+
+class KeyNotFound(StorageError):
+    """There is no such key."""
+
+
+class ResourceVersionConflict(StorageError):
+    """The object changed again and again while it was being updated, or is not at the version asked for."""
+
+
+class PreconditionFailed(StorageError):
+    """A uid or resourceVersion precondition does not hold on the latest state. The message is for the client."""
+
+
+class InvalidRequest(StorageError):
+    """The options make no sense: a malformed resource version, continue token, … The message is for the client."""
+
+
+class TooLargeResourceVersion(StorageError):
+    """The version asked for has not been reached in time. Ask again after `retry_after` seconds."""
+
+    def __init__(self, requested: int, current: int, retry_after: int = 1) -> None:
+        super().__init__(f"Too large resource version: {requested}, current: {current}")
+        self.requested, self.current, self.retry_after = requested, current, retry_after
+
+
+class Expired(StorageError):
+    """The version asked for is compacted. `continue_token` goes on, inconsistently, where an expired list stopped."""
+
+    def __init__(self, message: str, continue_token: str = "") -> None:
+        super().__init__(message)
+        self.continue_token = continue_token
+
+
+class NotReady(StorageError):
+    """A cache is still starting and the request would be costly without it; try again after `retry_after` seconds."""
+
+    def __init__(self, message: str, retry_after: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Unreachable(StorageError):
+    """The key-value store does not answer."""
+
+
+class StorageTimeout(StorageError):
+    """The deadline passed; a write may or may not have taken effect."""
+
+
+class CorruptObject(StorageError):
+    """What is stored under `key` cannot be decrypted or decoded."""
+
+
+class ObjectTooLarge(StorageError):
+    """The encoded object is over the key-value store's limit."""
