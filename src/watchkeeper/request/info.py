@@ -1,0 +1,101 @@
+"""What a request asks, read off its method, path and query (apiserver's RequestInfo).
+
+`/api/v1/namespaces/ns/pods/p/status` is a resource request; `/healthz` is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
+    """The question, as authorization, audit and routing see it."""
+
+    is_resource: bool
+    path: str
+    verb: str
+    """get, list, watch, create, update, patch, delete, deletecollection; the lower-case method when not a resource."""
+    api_prefix: str = ""
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+    parts: tuple[str, ...] = ()
+    """The path from the resource on, namespace taken off."""
+    deprecated_watch: bool = False
+    """Whether the path was of the old /watch/ form."""
+
+
+_VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
+
+
+def parse_request_info(method: str, path: str, query: str) -> RequestInfo:
+    """Read what is asked. `query` is the raw query string; only `watch` and a metadata.name field selector matter here."""
+    parts = [p for p in path.split("/") if p]
+    prefix = parts[0] if parts else ""
+    if len(parts) < 3 or prefix not in ("api", "apis") or (prefix == "apis" and len(parts) < 4):
+        return RequestInfo(is_resource=False, path=path, verb=method.lower())
+    if prefix == "apis":
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        group, version, rest = "", parts[1], parts[2:]
+    verb = _VERBS.get(method, "")
+    deprecated_watch = False
+    if rest[0] in ("watch", "proxy") and len(rest) > 1:
+        deprecated_watch = rest[0] == "watch"
+        verb, rest = rest[0], rest[1:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+            rest = rest[2:]
+    resource = rest[0]
+    name = rest[1] if len(rest) > 1 else ""
+    subresource = rest[2] if len(rest) > 2 else ""
+    if not name and verb == "get":
+        verb = "watch" if _wants_watch(query) else "list"
+    elif not name and verb == "delete":
+        verb = "deletecollection"
+    if not name and verb in ("list", "watch", "deletecollection"):
+        name = _selected_name(query)
+    return RequestInfo(
+        is_resource=True,
+        path=path,
+        verb=verb,
+        api_prefix=prefix,
+        group=group,
+        version=version,
+        namespace=namespace,
+        resource=resource,
+        subresource=subresource,
+        name=name,
+        parts=tuple(rest),
+        deprecated_watch=deprecated_watch,
+    )
+
+
+def _wants_watch(query: str) -> bool:
+    if "watch" not in query:
+        return False
+    for pair in query.split("&"):
+        key, _, value = pair.partition("=")
+        if key == "watch":
+            return value.lower() not in ("0", "false")
+    return False
+
+
+def _selected_name(query: str) -> str:
+    if "metadata.name" not in query:
+        return ""
+    from urllib.parse import parse_qs
+
+    for text in parse_qs(query).get("fieldSelector", []):
+        for term in text.split(","):
+            key, found, value = term.partition("=")
+            if found and key == "metadata.name" and not key.endswith("!"):
+                return value.lstrip("=")
+    return ""

@@ -1,0 +1,133 @@
+"""An HTTP request and its context, one object from the socket to the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from watchkeeper.meta import errors
+from watchkeeper.request.info import RequestInfo, parse_request_info
+from watchkeeper.request.user import ANONYMOUS, User
+
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+
+class Request:
+    """What came in, what was found out about it, and what to tell with the answer.
+
+    Filters and handlers share this one object; nothing else travels beside it.
+    """
+
+    __slots__ = (
+        "_done",
+        "_headers",
+        "_info",
+        "_params",
+        "audit",
+        "method",
+        "path",
+        "query",
+        "receive",
+        "scope",
+        "send",
+        "started",
+        "user",
+        "warnings",
+    )
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, started: float = 0.0) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: str = scope["query_string"].decode("latin-1")
+        self.started = started
+        """Loop time at which it arrived."""
+        self.user: User = ANONYMOUS
+        self.warnings: list[str] = []
+        """Texts of `Warning: 299` headers to send."""
+        self.audit: dict[str, str] = {}
+        """Annotations for the audit log."""
+        self._headers: dict[bytes, bytes] | None = None
+        self._params: dict[str, list[str]] | None = None
+        self._info: RequestInfo | None = None
+        self._done: list[Callable[[int], None]] = []
+
+    def __repr__(self) -> str:
+        return f"<Request {self.method} {self.path}>"
+
+    @property
+    def info(self) -> RequestInfo:
+        """What is asked."""
+        found = self._info
+        if found is None:
+            found = self._info = parse_request_info(self.method, self.path, self.query)
+        return found
+
+    def header(self, name: bytes) -> str:
+        """A header by its lower-case name, "" when absent. Of a repeated header the values are joined by commas."""
+        headers = self._headers
+        if headers is None:
+            headers = {}
+            for key, value in self.scope["headers"]:
+                headers[key] = headers[key] + b", " + value if key in headers else value
+            self._headers = headers
+        return headers.get(name, b"").decode("latin-1")
+
+    @property
+    def params(self) -> dict[str, list[str]]:
+        """The query parameters, blank values kept."""
+        found = self._params
+        if found is None:
+            found = {}
+            if self.query:
+                for key, value in parse_qsl(self.query, keep_blank_values=True):
+                    found.setdefault(key, []).append(value)
+            self._params = found
+        return found
+
+    def param(self, name: str) -> str:
+        """The first value of a query parameter, "" when absent."""
+        if not self.query:
+            return ""
+        values = self.params.get(name)
+        return values[0] if values else ""
+
+    def warn(self, text: str) -> None:
+        """Send a warning with the answer, once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    async def body(self, limit: int) -> bytes:
+        """Read the whole body. Raises a 413 over `limit` bytes."""
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > limit:
+                raise errors.request_entity_too_large(f"limit is {limit}")
+            chunks.append(chunk)
+            if not message.get("more_body", False):
+                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def on_done(self, callback: Callable[[int], None]) -> None:
+        """Call back with the status code when the answer has been sent, or failed to be."""
+        self._done.append(callback)
+
+    def finish(self, status: int) -> None:
+        """Run what `on_done` collected. Called once, by the server."""
+        for callback in self._done:
+            callback(status)
+        self._done.clear()
+
+
+class ClientGone(Exception):
+    """The client closed the connection before the request was complete."""
