@@ -1,0 +1,1 @@
+"""Checks that many kinds share: names, metadata, selectors, numbers, quantities, addresses."""
