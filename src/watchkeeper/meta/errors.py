@@ -31,13 +31,15 @@ class ApiError(Exception):
         self.details = details
         self.headers = tuple(headers)
         """Further response headers, such as Retry-After."""
+        self.continue_token = ""
+        """For a list whose version is gone: where to go on, told in the Status' metadata."""
 
     def status(self) -> dict[str, Any]:
         """The metav1.Status to send."""
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": {"continue": self.continue_token} if self.continue_token else {},
             "status": "Failure",
             "message": self.message,
         }

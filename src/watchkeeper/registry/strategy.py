@@ -1,0 +1,171 @@
+"""The strategy of a resource: what happens to an object before it is stored, and what is checked.
+
+One generic implementation serves every kind; a `KindBehavior` says what a kind does otherwise. The order of steps and
+errors is that of apiserver's `registry/rest` (BeforeCreate, BeforeUpdate).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watchkeeper.apis.behavior import KindBehavior
+from watchkeeper.apis.validation.metadata import (
+    validate_builtin_object_meta,
+    validate_builtin_object_meta_update,
+    validate_object_meta_update,
+)
+from watchkeeper.meta import errors
+from watchkeeper.meta.field import FieldError
+from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.registry.metadata import metadata_of
+from watchkeeper.registry.rest import Context
+
+Object = dict[str, Any]
+
+
+class Strategy:
+    """How one resource creates and updates."""
+
+    def __init__(self, kind: GroupVersionKind, behavior: KindBehavior, *, namespaced: bool, has_status: bool) -> None:
+        self.kind = kind
+        self.behavior = behavior
+        self.namespaced = namespaced
+        self.has_status = has_status and behavior.has_status
+        """Whether status is written through its own subresource only."""
+
+    def __repr__(self) -> str:
+        return f"<Strategy {self.kind.kind}>"
+
+    @property
+    def allow_create_on_update(self) -> bool:
+        """Whether a PUT on a free name creates."""
+        return self.behavior.allow_create_on_update
+
+    @property
+    def allow_unconditional_update(self) -> bool:
+        """Whether an update may leave resourceVersion out."""
+        return self.behavior.allow_unconditional_update
+
+    def before_create(self, ctx: Context, obj: Object) -> None:
+        """Make a decoded, defaulted object ready to be stored, in place. Raises Invalid."""
+        meta = metadata_of(obj)
+        meta.pop("deletionTimestamp", None)
+        meta.pop("deletionGracePeriodSeconds", None)
+        self.prepare_for_create(obj, meta)
+        found = self.validate(obj, meta)
+        if found:
+            raise errors.invalid(self.kind.group_kind, meta.get("name", ""), found)
+        for text in self.behavior.warnings_on_create(obj):
+            ctx.warn(text)
+
+    def prepare_for_create(self, obj: Object, meta: Object) -> None:
+        """Clear what only the system writes and set what a new object begins with."""
+        behavior = self.behavior
+        if behavior.has_generation:
+            meta["generation"] = 1
+        else:
+            meta.pop("generation", None)
+        if self.has_status and behavior.prepare_for_create is None:
+            obj.pop("status", None)
+        if behavior.prepare_for_create is not None:
+            behavior.prepare_for_create(obj)
+
+    def validate(self, obj: Object, meta: Object) -> list[FieldError]:
+        """All that is wrong with a new object."""
+        behavior = self.behavior
+        found = validate_builtin_object_meta(meta, namespaced=self.namespaced, name_rule=behavior.name_rule)
+        more = behavior.validate(obj)
+        return found + more if more else found
+
+    def before_update(self, ctx: Context, obj: Object, old: Object) -> None:
+        """Make a new state ready to be stored in place of the old, in place. Raises Invalid."""
+        meta, old_meta = metadata_of(obj), old["metadata"]
+        carry_system_metadata(meta, old_meta)
+        self.prepare_for_update(obj, old)
+        if not meta.get("uid"):
+            meta["uid"] = old_meta["uid"]
+        carry_times(meta, old_meta)
+        found = validate_object_meta_update(meta, old_meta)
+        found += self.validate_update(obj, old)
+        if found:
+            raise errors.invalid(self.kind.group_kind, meta.get("name", ""), found)
+        for text in self.warnings_on_update(obj, old):
+            ctx.warn(text)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        """Texts for the client of an update."""
+        return self.behavior.warnings_on_update(obj, old)
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        """Carry over what an update through the main resource may not touch."""
+        behavior = self.behavior
+        if self.has_status:
+            carry(obj, old, "status")
+        if behavior.prepare_for_update is not None:
+            behavior.prepare_for_update(obj, old)
+        if behavior.has_generation and obj.get("spec") != old.get("spec"):
+            obj["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """All that is wrong with the new state or with the change, besides the generic metadata rules."""
+        found = validate_builtin_object_meta_update(obj["metadata"], old["metadata"])
+        more = self.behavior.validate_update(obj, old)
+        return found + more if more else found
+
+
+class StatusStrategy(Strategy):
+    """How the status subresource updates: status changes, the rest stays as it is."""
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        """Keep all but status and the metadata that status writers may change."""
+        for key in [k for k in obj if k not in ("status", "metadata", "kind", "apiVersion")]:
+            if key not in old:
+                del obj[key]
+        for key in old:
+            if key not in ("status", "metadata"):
+                obj[key] = old[key]
+        if self.behavior.prepare_for_status_update is not None:
+            self.behavior.prepare_for_status_update(obj, old)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """What is wrong with the new status."""
+        found = validate_builtin_object_meta_update(obj["metadata"], old["metadata"])
+        check = self.behavior.validate_status_update
+        if check is not None:
+            found += check(obj, old)
+        return found
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        """Status writers are controllers: they are not warned about specs."""
+        return []
+
+    @property
+    def allow_create_on_update(self) -> bool:
+        """A status belongs to an object that exists."""
+        return False
+
+
+def carry(obj: Object, old: Object, key: str) -> None:
+    """Make `key` in the new state what it is in the old, absent included."""
+    if key in old:
+        obj[key] = old[key]
+    else:
+        obj.pop(key, None)
+
+
+def carry_system_metadata(meta: Object, old: Object) -> None:
+    """Generation is the server's: begin from what it was."""
+    if old.get("generation") is not None:
+        meta["generation"] = old["generation"]
+    else:
+        meta.pop("generation", None)
+
+
+def carry_times(meta: Object, old: Object) -> None:
+    """An update can neither change the creation time nor take back a deletion."""
+    if old.get("creationTimestamp") is not None:
+        meta["creationTimestamp"] = old["creationTimestamp"]
+    if old.get("deletionTimestamp") is not None:
+        meta["deletionTimestamp"] = old["deletionTimestamp"]
+        if old.get("deletionGracePeriodSeconds") is not None and meta.get("deletionGracePeriodSeconds") is None:
+            meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
