@@ -1,1 +1,1 @@
-"""TODO."""
+"""Admission: what may change or refuse a write between decoding and storage."""

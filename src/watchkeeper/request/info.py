@@ -34,9 +34,12 @@ _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
 
 def parse_request_info(method: str, path: str, query: str) -> RequestInfo:
-    """Read what is asked. `query` is the raw query string; only `watch` and a metadata.name field selector matter here."""
-    parts = [p for p in path.split("/") if p]
-    prefix = parts[0] if parts else ""
+    """Read what is asked. Of the raw query string only `watch` and a metadata.name field selector matter here.
+
+    Empty path segments count: `/api/v1/namespaces//pods` asks for the pods of all namespaces.
+    """
+    parts = path.strip("/").split("/")
+    prefix = parts[0]
     if len(parts) < 3 or prefix not in ("api", "apis") or (prefix == "apis" and len(parts) < 4):
         return RequestInfo(is_resource=False, path=path, verb=method.lower())
     if prefix == "apis":
@@ -53,6 +56,8 @@ def parse_request_info(method: str, path: str, query: str) -> RequestInfo:
         namespace = rest[1]
         if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
             rest = rest[2:]
+        elif len(rest) == 2 and not namespace:
+            rest = rest[:1]
     resource = rest[0]
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 else ""

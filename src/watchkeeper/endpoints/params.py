@@ -1,0 +1,226 @@
+"""Query parameters, read and checked as the reference does: numbers, booleans, options, in its order and words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from watchkeeper.apis.validation.metadata import validate_field_manager
+from watchkeeper.meta import errors
+from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
+from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.registry.rest import DeleteOptions
+from watchkeeper.request.request import Request
+
+META_GROUP = "meta.k8s.io"
+_INT64_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListParams:
+    """metav1.ListOptions as they came. None: not given."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    watch: bool = False
+    allow_bookmarks: bool = False
+    resource_version: str = ""
+    match: str = ""
+    timeout_seconds: int | None = None
+    limit: int = 0
+    continue_token: str = ""
+    send_initial_events: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteParams:
+    """What CreateOptions, UpdateOptions and PatchOptions have in common, and `force`."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Warn"
+    force: bool | None = None
+
+    def as_options(self, kind: str) -> dict[str, Any]:
+        """The options as JSON, for admission."""
+        options: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        if self.dry_run:
+            options["dryRun"] = ["All"]
+        if self.field_manager:
+            options["fieldManager"] = self.field_manager
+        return options
+
+
+NO_LIST_PARAMS = ListParams()
+DEFAULT_WRITE_PARAMS = WriteParams()
+
+
+def read_int(request: Request, name: str) -> int | None:
+    """A decimal int64 parameter. Raises a 400 in the words of Go's strconv."""
+    values = request.params.get(name)
+    if not values or values[0] == "":
+        return None
+    text = values[0]
+    digits = text[1:] if text[:1] in "+-" else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    number = int(text)
+    if not -_INT64_MAX - 1 <= number <= _INT64_MAX:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return number
+
+
+def read_bool(request: Request, name: str) -> bool | None:
+    """A boolean parameter: anything but `0` and `false` is true, also an empty value; None when absent."""
+    values = request.params.get(name)
+    if not values:
+        return None
+    return values[0].lower() not in ("0", "false")
+
+
+def read_list_params(request: Request, *, watch: bool) -> ListParams:
+    """The options of a list or watch, checked. Raises 400 for malformed and 422 for contradictory ones."""
+    if not request.query:
+        return ListParams(watch=True) if watch else NO_LIST_PARAMS
+    params = ListParams(
+        label_selector=request.param("labelSelector"),
+        field_selector=request.param("fieldSelector"),
+        watch=watch or bool(read_bool(request, "watch")),
+        allow_bookmarks=bool(read_bool(request, "allowWatchBookmarks")),
+        resource_version=request.param("resourceVersion"),
+        match=request.param("resourceVersionMatch"),
+        timeout_seconds=read_int(request, "timeoutSeconds"),
+        limit=read_int(request, "limit") or 0,
+        continue_token=request.param("continue"),
+        send_initial_events=read_bool(request, "sendInitialEvents"),
+    )
+    wrong = _check_watch(params) if params.watch else _check_list(params)
+    if wrong:
+        raise errors.invalid(GroupKind(META_GROUP, "ListOptions"), "", wrong)
+    return params
+
+
+def _check_list(params: ListParams) -> list[FieldError]:
+    wrong: list[FieldError] = []
+    field, match = "resourceVersionMatch", params.match
+    if match:
+        if not params.resource_version:
+            wrong.append(forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if params.continue_token:
+            wrong.append(forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
+        if match not in ("Exact", "NotOlderThan"):
+            wrong.append(not_supported(field, match, ["Exact", "NotOlderThan", ""]))
+        if match == "Exact" and params.resource_version == "0":
+            wrong.append(forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if params.send_initial_events is not None:
+        wrong.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return wrong
+
+
+def _check_watch(params: ListParams) -> list[FieldError]:
+    wrong: list[FieldError] = []
+    field, match = "resourceVersionMatch", params.match
+    if params.send_initial_events is not None and match != "NotOlderThan":
+        wrong.append(forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if match:
+        if params.send_initial_events is None:
+            wrong.append(
+                forbidden(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+            )
+        if match != "NotOlderThan":
+            wrong.append(not_supported(field, match, ["NotOlderThan"]))
+        if params.continue_token:
+            wrong.append(forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
+    return wrong
+
+
+def read_write_params(request: Request, kind: str, *, apply: bool | None = None) -> WriteParams:
+    """CreateOptions, UpdateOptions or (`apply` given) PatchOptions, checked. Raises 422 for bad values."""
+    if not request.query:
+        if apply:
+            raise errors.invalid(GroupKind(META_GROUP, kind), "", [_manager_required()])
+        return DEFAULT_WRITE_PARAMS
+    manager = request.param("fieldManager")
+    force = read_bool(request, "force") if apply is not None else None
+    dry_run = [v for v in request.params.get("dryRun", []) if v]
+    validation = request.param("fieldValidation")
+    wrong: list[FieldError] = []
+    if apply and not manager:
+        wrong.append(_manager_required())
+    if apply is False and force is not None:
+        wrong.append(forbidden("force", "may not be specified for non-apply patch"))
+    if manager:
+        wrong += validate_field_manager(manager, "fieldManager")
+    wrong += _check_dry_run(dry_run)
+    if validation not in ("", "Ignore", "Warn", "Strict"):
+        wrong.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
+    if wrong:
+        raise errors.invalid(GroupKind(META_GROUP, kind), "", wrong)
+    return WriteParams(dry_run=bool(dry_run), field_manager=manager, field_validation=validation or "Warn", force=force)
+
+
+def _manager_required() -> FieldError:
+    return required("fieldManager", "is required for apply patch")
+
+
+def _check_dry_run(values: list[str]) -> list[FieldError]:
+    if any(v != "All" for v in values):
+        return [not_supported("dryRun", values, ["All"])]
+    return []
+
+
+def delete_options_from_query(request: Request) -> DeleteOptions:
+    """DeleteOptions given in the query. Raises 400 and 422."""
+    if not request.query:
+        return DeleteOptions()
+    grace = read_int(request, "gracePeriodSeconds")
+    body: dict[str, Any] = {
+        "gracePeriodSeconds": grace,
+        "orphanDependents": read_bool(request, "orphanDependents"),
+        "propagationPolicy": request.param("propagationPolicy") or None,
+        "dryRun": [v for v in request.params.get("dryRun", []) if v],
+        "ignoreStoreReadErrorWithClusterBreakingPotential": read_bool(
+            request, "ignoreStoreReadErrorWithClusterBreakingPotential"
+        ),
+    }
+    return delete_options_from(body)
+
+
+def delete_options_from(body: dict[str, Any]) -> DeleteOptions:
+    """DeleteOptions as decoded from a body. Raises a 422 for contradictions."""
+    policy, orphan = body.get("propagationPolicy"), body.get("orphanDependents")
+    dry_run = body.get("dryRun") or []
+    unsafe = bool(body.get("ignoreStoreReadErrorWithClusterBreakingPotential"))
+    wrong: list[FieldError] = []
+    if orphan is not None and policy is not None:
+        wrong.append(
+            invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
+        )
+    if policy is not None and policy not in ("Foreground", "Background", "Orphan"):
+        wrong.append(not_supported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]))
+    wrong += _check_dry_run(dry_run)
+    if unsafe:
+        wrong += _check_unsafe(body, dry_run)
+    if wrong:
+        raise errors.invalid(GroupKind(META_GROUP, "DeleteOptions"), "", wrong)
+    preconditions = body.get("preconditions") or {}
+    return DeleteOptions(
+        grace_period_seconds=body.get("gracePeriodSeconds"),
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
+        orphan_dependents=orphan,
+        propagation_policy=policy,
+        dry_run=bool(dry_run),
+        ignore_store_read_error=unsafe,
+    )
+
+
+def _check_unsafe(body: dict[str, Any], dry_run: list[str]) -> list[FieldError]:
+    field = "ignoreStoreReadErrorWithClusterBreakingPotential"
+    names = ("preconditions", "orphanDependents", "propagationPolicy", "gracePeriodSeconds")
+    wrong = [
+        invalid(field, True, f"cannot be set together with .{name}") for name in names if body.get(name) is not None
+    ]
+    if dry_run:
+        wrong.append(invalid(field, True, "cannot be set together with .dryRun"))
+    return wrong

@@ -1,0 +1,166 @@
+"""What is served, and all that a handler needs to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from watchkeeper.admission.interface import Chain
+from watchkeeper.apis.behavior import KindBehavior
+from watchkeeper.apis.catalog import ResourceInfo
+from watchkeeper.authz.interface import Authorizer
+from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.runtime.scheme import Kind, Scheme
+from watchkeeper.storage.interface import Watcher
+
+Object = dict[str, Any]
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+class FieldManager(Protocol):
+    """Who owns which field (`runtime.managedfields`), for one kind at one version and subresource."""
+
+    def update(self, live: Object | None, new: Object, manager: str) -> Object:
+        """Note what `manager` changed between `live` and `new`; returns `new` with its managedFields."""
+        ...
+
+    def apply(self, live: Object | None, applied: Object, manager: str, *, force: bool) -> Object:
+        """Merge what `manager` applies into `live`. Raises a 409 with one cause per conflicting field."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class Services:
+    """What all handlers of a server share."""
+
+    scheme: Scheme
+    admission: Chain
+    authorizer: Authorizer
+    max_body_bytes: int = 3 * 1024 * 1024
+    min_request_timeout: float = 1800.0
+    """Seconds; a watch that names no timeout ends after this to twice this."""
+    watchers: set[Watcher] = field(default_factory=set)
+    """All open watches, to be ended on shutdown."""
+    stopping: bool = False
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Scope:
+    """One resource at one version, or one subresource of it. `store` is asked for what it can do, by role."""
+
+    services: Services
+    info: ResourceInfo
+    kind: Kind
+    """What bodies are at this version; for a subresource with bodies of its own, that kind."""
+    hub: GroupVersionKind
+    behavior: KindBehavior
+    store: Any
+    subresource: str = ""
+    verbs: frozenset[str] = frozenset()
+    patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+    field_manager: FieldManager | None = None
+    parent_kind: GroupVersionKind | None = None
+    """For a subresource: the kind of the object it belongs to."""
+    renderers: dict[Hashable, Any] = field(default_factory=dict)
+    closed: bool = False
+    """Set when the resource is served no longer (its definition was deleted or replaced)."""
+    on_close: list[Callable[[], None]] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        path = f"{self.info.gvr.resource}/{self.subresource}" if self.subresource else self.info.gvr.resource
+        return f"<Scope {self.info.gvr.group_version} {path}>"
+
+    @property
+    def namespaced(self) -> bool:
+        """Whether objects live in namespaces."""
+        return self.info.namespaced
+
+    @property
+    def is_hub(self) -> bool:
+        """Whether bodies are stored as they are at this version."""
+        return self.kind.gvk == self.hub
+
+
+@dataclass(eq=False, slots=True)
+class ServedResource:
+    """A resource at a version with its subresources."""
+
+    info: ResourceInfo
+    scope: Scope
+    subresources: dict[str, Scope] = field(default_factory=dict)
+
+
+class ServedTable:
+    """Everything served, by group, version and resource. Changes while the server runs: custom resources come and go."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[str, dict[str, ServedResource]]] = {}
+        self._custom: set[str] = set()
+        self.generation = 0
+        """Counts changes; whoever caches something made of the table compares it."""
+
+    def add(self, resource: ServedResource, *, custom: bool = False) -> None:
+        """Serve a resource at a version, in place of what was served so before."""
+        gvr = resource.info.gvr
+        versions = self._groups.setdefault(gvr.group, {})
+        versions.setdefault(gvr.version, {})[gvr.resource] = resource
+        if custom:
+            self._custom.add(gvr.group)
+        self.generation += 1
+
+    def remove(self, group: str, version: str, resource: str) -> None:
+        """Serve it no longer; ends its watches."""
+        versions = self._groups.get(group, {})
+        resources = versions.get(version, {})
+        found = resources.pop(resource, None)
+        if found is None:
+            return
+        if not resources:
+            del versions[version]
+        if not versions:
+            del self._groups[group]
+            self._custom.discard(group)
+        self.generation += 1
+        for scope in (found.scope, *found.subresources.values()):
+            close_scope(scope)
+
+    def find(self, group: str, version: str, resource: str) -> ServedResource | None:
+        """The resource, if it is served."""
+        versions = self._groups.get(group)
+        if versions is None:
+            return None
+        resources = versions.get(version)
+        return None if resources is None else resources.get(resource)
+
+    def has_group(self, group: str) -> bool:
+        """Whether anything of the group is served."""
+        return group in self._groups
+
+    def is_custom_group(self, group: str) -> bool:
+        """Whether the group exists for custom resources only."""
+        return group in self._custom
+
+    def groups(self) -> list[str]:
+        """The groups, in the order in which they were added."""
+        return list(self._groups)
+
+    def versions(self, group: str) -> list[str]:
+        """A group's versions, in the order in which they were added."""
+        return list(self._groups.get(group, ()))
+
+    def resources(self, group: str, version: str) -> list[ServedResource]:
+        """What is served at a version of a group."""
+        return list(self._groups.get(group, {}).get(version, {}).values())
+
+
+def close_scope(scope: Scope) -> None:
+    """Mark a scope as served no longer and end what goes on in it."""
+    scope.closed = True
+    for callback in list(scope.on_close):
+        callback()
+    scope.on_close.clear()
