@@ -1,0 +1,34 @@
+"""What the HTTP server can do for a request beyond ASGI's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class Exchange(Protocol):
+    """One request and its answer on a connection. In `scope["exchange"]` under watchkeeper's own HTTP server only."""
+
+    long_running: bool
+    """Whether the answer is a stream without an end of its own (a watch): a server that stops ends it cleanly.
+
+    Set it before the answer begins.
+    """
+
+    def respond(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> None:
+        """Send a whole answer at once; content-length is added. For bodies that need no flow control (under 1 MiB)."""
+        ...
+
+    def peer_certificate(self) -> PeerCertificate | None:
+        """The verified client certificate of the connection, None when the client showed none."""
+        ...
+
+
+class PeerCertificate(Protocol):
+    """What a verified client certificate says of its owner."""
+
+    common_name: str
+    organizations: tuple[str, ...]
+    uid: str
+    fingerprint: str
+    """SHA-256 of the certificate, lower-case hex."""

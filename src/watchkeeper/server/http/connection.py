@@ -1,0 +1,312 @@
+"""One client's connection: bytes in, requests out, answers back in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import unquote
+
+import httptools
+
+from watchkeeper.server.http import wire
+from watchkeeper.server.http.exchange import Exchange
+from watchkeeper.server.http.peer import TlsPeer, tls_peer
+
+if TYPE_CHECKING:
+    from watchkeeper.server.http.listener import Listener
+
+_LINGER_SECONDS = 1.0
+_ASGI = {"version": "3.0", "spec_version": "2.4"}
+
+
+class Connection(asyncio.Protocol):
+    """Parses requests and runs the application on them, one at a time; pipelined ones wait their turn unread.
+
+    A request whose body comes in the same bytes is started with the body complete, so that reading it never waits.
+    """
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._loop = listener.loop
+        self.limits = listener.limits
+        self._parser = httptools.HttpRequestParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._client: tuple[str, int] | None = None
+        self._server: tuple[str, int | None] | None = None
+        self._scheme = "http"
+        self.peer: TlsPeer | None = None
+        self.write_paused = False
+        self._reading_paused = False
+        self._drain_waiter: asyncio.Future[None] | None = None
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._head_size = 0
+        self._expect_continue = False
+        self._in_head = True
+        self._closing = False
+        self._current: Exchange | None = None
+        self._receiving: Exchange | None = None
+        self._to_start: tuple[Exchange, dict[str, Any]] | None = None
+        self._pipeline: deque[tuple[Exchange, dict[str, Any]]] = deque()
+        self.quiet_since: float = self._loop.time()
+        """When the last request ended or the first bytes of the present one came."""
+
+    def __repr__(self) -> str:
+        return f"<Connection from {self._client}: {self._current or 'idle'}>"
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """The request being answered."""
+        return self._current
+
+    @property
+    def reading_head(self) -> bool:
+        """Whether a request has begun to arrive and its headers are not complete."""
+        return self._in_head and self._head_size > 0
+
+    # -- transport callbacks --------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take over a connection whose TLS handshake, if any, is done."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=self.limits.write_buffer)
+        peername = transport.get_extra_info("peername")
+        if isinstance(peername, (tuple, list)) and len(peername) >= 2:
+            self._client = (str(peername[0]), int(peername[1]))
+        sockname = transport.get_extra_info("sockname")
+        if isinstance(sockname, (tuple, list)) and len(sockname) >= 2:
+            self._server = (str(sockname[0]), int(sockname[1]))
+        ssl_object = transport.get_extra_info("ssl_object")
+        if ssl_object is not None:
+            self._scheme = "https"
+            if self._listener.client_certificates:
+                self.peer = tls_peer(ssl_object)
+        self._listener.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone, or we closed."""
+        self._closing = True
+        self._listener.connection_gone(self)
+        self._release_drain()
+        self._to_start = None
+        for exchange in (self._current, *(item[0] for item in self._pipeline)):
+            if exchange is not None:
+                exchange.disconnect()
+        self._pipeline.clear()
+        self._transport = None
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came and start the request that it completes."""
+        if self._in_head:
+            if not self._head_size:
+                self.quiet_since = self._loop.time()
+            self._head_size += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # no other protocol is spoken; the request was handed on like any other
+        except httptools.HttpParserError:
+            if self._current is None:
+                self.write(wire.plain_answer(400, "400 Bad Request"))
+            self.close()
+            return
+        if self._in_head and self._head_size > self.limits.head_size:
+            self.write(wire.plain_answer(431, "431 Request Header Fields Too Large"))
+            self.close()
+            return
+        if self._to_start is not None:
+            self._start_waiting()
+
+    def pause_writing(self) -> None:
+        """The client takes less than we send."""
+        self.write_paused = True
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self._release_drain()
+
+    def _release_drain(self) -> None:
+        self.write_paused = False
+        waiter = self._drain_waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    # -- parser callbacks -----------------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._url = b""
+        self._headers = []
+        self._expect_continue = False
+
+    def on_url(self, url: bytes) -> None:
+        """A piece of the request target."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header."""
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self._expect_continue = True
+        self._headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Everything but the body is known."""
+        parser = self._parser
+        self._in_head = False
+        self._head_size = 0
+        method = parser.get_method().decode("ascii")
+        version = parser.get_http_version()
+        exchange = Exchange(
+            self,
+            head_only=method == "HEAD",
+            http10=version == "1.0",
+            keep_alive=parser.should_keep_alive() and not self._closing,
+        )
+        exchange.expect_continue = self._expect_continue
+        self._receiving = exchange
+        scope = self._scope(method, version, exchange)
+        if self._current is None and not self._pipeline:
+            self._current = exchange
+            self._to_start = (exchange, scope)
+        else:
+            self._pipeline.append((exchange, scope))
+            self._pause_reading()
+
+    def _scope(self, method: str, version: str, exchange: Exchange) -> dict[str, Any]:
+        target = self._url
+        if not target.startswith(b"/"):
+            parsed = httptools.parse_url(target) if target != b"*" else None
+            raw_path, query = (parsed.path or b"/", parsed.query or b"") if parsed else (b"*", b"")
+        else:
+            raw_path, _, query = target.partition(b"?")
+        path = raw_path.decode("latin-1")
+        if "%" in path:
+            path = unquote(path)
+        return {
+            "type": "http",
+            "asgi": _ASGI,
+            "http_version": version,
+            "method": method,
+            "scheme": self._scheme,
+            "path": path,
+            "raw_path": raw_path,
+            "query_string": query,
+            "root_path": "",
+            "headers": self._headers,
+            "client": self._client,
+            "server": self._server,
+            "exchange": exchange,
+        }
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body; dropped when the answer is out already."""
+        exchange = self._receiving
+        if exchange is not None and not exchange.complete and exchange.feed(body):
+            if self._to_start is not None:
+                self._start_waiting()
+            self._pause_reading()
+
+    def on_message_complete(self) -> None:
+        """The request is complete."""
+        self._in_head = True
+        exchange, self._receiving = self._receiving, None
+        if exchange is not None:
+            exchange.end_body()
+            if exchange.complete:
+                self.close()
+        if self._to_start is not None:
+            self._start_waiting()
+
+    # -- requests in order ----------------------------------------------------------------------------------------
+
+    def _start_waiting(self) -> None:
+        assert self._to_start is not None
+        (exchange, scope), self._to_start = self._to_start, None
+        self._listener.start(exchange, scope)
+
+    def exchange_done(self, exchange: Exchange) -> None:
+        """An answer is complete: close, or go on with the next request."""
+        self._current = None
+        if not exchange.body_complete and self._transport is not None:
+            self._linger()
+            return
+        if not exchange.keep_alive or self._closing:
+            self.close()
+            return
+        self.quiet_since = self._loop.time()
+        if self._pipeline:
+            following, scope = self._pipeline.popleft()
+            self._current = following
+            self._listener.start(following, scope)
+        if not self._pipeline:
+            self.resume_reading()
+
+    def _linger(self) -> None:
+        """Read on for a moment and drop it: closing on unread bytes would make the client lose the answer."""
+        self._closing = True
+        self.resume_reading()
+        self._loop.call_later(_LINGER_SECONDS, self.close)
+
+    # -- for exchanges ----------------------------------------------------------------------------------------------
+
+    def date_line(self) -> bytes:
+        """The `date` header."""
+        return self._listener.date.at(self._loop.time())
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Send bytes, if the client is still there."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def write_lines(self, pieces: tuple[bytes | memoryview, ...]) -> None:
+        """Send several pieces without joining them first."""
+        if self._transport is not None:
+            self._transport.writelines(pieces)
+
+    async def drain(self) -> None:
+        """Wait until the client has taken enough, or is gone. One exchange waits at a time."""
+        while self.write_paused and self._transport is not None:
+            self._drain_waiter = self._loop.create_future()
+            await self._drain_waiter
+
+    def _pause_reading(self) -> None:
+        if not self._reading_paused and self._transport is not None and not self._transport.is_closing():
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Take more bytes from the client."""
+        if self._reading_paused:
+            self._reading_paused = False
+            if self._transport is not None and not self._transport.is_closing():
+                self._transport.resume_reading()
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close once everything written has gone out."""
+        self._closing = True
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close so that the client sees a broken answer, not a complete one."""
+        self._closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def stop(self) -> None:
+        """Take no further request: close now when idle, else after the answer. Streams are ended."""
+        self._closing = True
+        current = self._current
+        if current is None:
+            # Nothing is lost, and a client that does not read could hold up an orderly TLS shutdown.
+            if self._transport is not None and not self._transport.get_write_buffer_size():
+                self.abort()
+            else:
+                self.close()
+        else:
+            current.keep_alive = False
+            current.end_stream()

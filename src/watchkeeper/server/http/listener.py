@@ -1,0 +1,138 @@
+"""Sockets that accept connections, and their orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Sequence
+from typing import Any
+
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.server.http.connection import Connection
+from watchkeeper.server.http.exchange import Application, Exchange
+from watchkeeper.server.http.limits import DEFAULT_LIMITS, HttpLimits
+from watchkeeper.server.http.wire import DateLine
+
+log = logging.getLogger(__name__)
+
+_SWEEP_SECONDS = 5.0
+_TLS_HANDSHAKE_SECONDS = 15.0
+_TLS_SHUTDOWN_SECONDS = 5.0
+
+
+class Listener:
+    """Serves an ASGI application on sockets that are already bound.
+
+    `stop()` closes the sockets, ends long-running answers at a message boundary, lets the others finish, and after
+    the grace time cancels what is left.
+    """
+
+    def __init__(
+        self,
+        app: Application,
+        *,
+        ssl_context: ssl.SSLContext | None = None,
+        limits: HttpLimits = DEFAULT_LIMITS,
+    ) -> None:
+        self._app = app
+        self._ssl = ssl_context
+        self.limits = limits
+        self.client_certificates = ssl_context is not None and ssl_context.verify_mode != ssl.CERT_NONE
+        self.loop = asyncio.get_running_loop()
+        self.date = DateLine()
+        self.connections: set[Connection] = set()
+        self._servers: list[asyncio.Server] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._owner = TaskOwner("http")
+        self._empty: asyncio.Future[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Listener on {len(self._servers)} sockets, {len(self.connections)} connections>"
+
+    async def listen(self, sock: socket.socket, *, plain: bool = False) -> None:
+        """Accept connections on a bound socket; `plain` leaves TLS out (unix sockets)."""
+        context = None if plain else self._ssl
+        server = await self.loop.create_server(
+            lambda: Connection(self),
+            sock=sock,
+            ssl=context,
+            backlog=self.limits.backlog,
+            ssl_handshake_timeout=_TLS_HANDSHAKE_SECONDS if context else None,
+            ssl_shutdown_timeout=_TLS_SHUTDOWN_SECONDS if context else None,
+        )
+        self._servers.append(server)
+        if len(self._servers) == 1:
+            self._owner.start("idle-sweep", self._sweep())
+
+    def start(self, exchange: Exchange, scope: dict[str, Any]) -> None:
+        """Run the application on one request, as a task of its own."""
+        task = self.loop.create_task(exchange.run(self._app, scope), name="http/request")
+        exchange.task = task
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def connection_gone(self, connection: Connection) -> None:
+        """Forget a connection that was lost."""
+        self.connections.discard(connection)
+        if not self.connections and self._empty is not None and not self._empty.done():
+            self._empty.set_result(None)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            now = self.loop.time()
+            for connection in list(self.connections):
+                if connection.exchange is not None:
+                    continue
+                limit = self.limits.head_seconds if connection.reading_head else self.limits.idle_seconds
+                if now - connection.quiet_since > limit:
+                    connection.close()
+
+    async def stop(self, grace: float) -> None:
+        """Accept nothing more, let answers finish for up to `grace` seconds, then cut off what is left."""
+        for server in self._servers:
+            server.close()
+        for connection in list(self.connections):
+            connection.stop()
+        if self.connections:
+            self._empty = self.loop.create_future()
+            try:
+                await asyncio.wait_for(self._empty, grace)
+            except TimeoutError:
+                log.warning("cutting off %d connections after %g s", len(self.connections), grace)
+        for connection in list(self.connections):
+            connection.abort()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._owner.close()
+
+
+def bind_tcp(host: str, port: int, backlog: int = DEFAULT_LIMITS.backlog) -> list[socket.socket]:
+    """Sockets for every address that `host` stands for, all on one port (0: a free one). Raises OSError."""
+    found: list[socket.socket] = []
+    infos = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    try:
+        for family, kind, protocol, _, address in _unique(infos):
+            sock = socket.socket(family, kind, protocol)
+            found.append(sock)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            if len(found) > 1 and port == 0:
+                address = (address[0], found[0].getsockname()[1], *address[2:])
+            sock.bind(address)
+            sock.listen(backlog)
+            sock.setblocking(False)
+    except OSError:
+        for sock in found:
+            sock.close()
+        raise
+    return found
+
+
+def _unique(infos: Sequence[Any]) -> list[Any]:
+    return list({info[4]: info for info in infos}.values())

@@ -1,0 +1,60 @@
+"""Bytes of HTTP/1.1 answers."""
+
+from __future__ import annotations
+
+import http
+from collections.abc import Sequence
+from email.utils import formatdate
+
+
+def _status_line(status: int) -> bytes:
+    try:
+        phrase = http.HTTPStatus(status).phrase
+    except ValueError:
+        phrase = ""
+    return f"HTTP/1.1 {status} {phrase}\r\n".encode()
+
+
+STATUS_LINES = {status: _status_line(status) for status in range(100, 600)}
+CLOSE = b"connection: close\r\n"
+CHUNKED = b"transfer-encoding: chunked\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+NO_BODY = frozenset({204, 304})
+
+
+class BadHeader(ValueError):
+    """A header name or value with a line break or a NUL in it."""
+
+
+def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """The lines of `headers`. Raises BadHeader rather than letting a value begin a line of its own."""
+    lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+    count = len(headers)
+    if lines.count(b"\n") != count or lines.count(b"\r") != count or b"\0" in lines:
+        raise BadHeader("a response header holds a control character")
+    return lines
+
+
+def plain_answer(status: int, text: str) -> bytes:
+    """A whole answer that closes the connection, for requests that never reach the application."""
+    body = text.encode()
+    head = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
+    return STATUS_LINES[status] + head + body
+
+
+class DateLine:
+    """The `date` header, made once a second."""
+
+    __slots__ = ("_expires", "_line")
+
+    def __init__(self) -> None:
+        self._expires = 0.0
+        self._line = b""
+
+    def at(self, now: float, wall: float | None = None) -> bytes:
+        """The header's line; `now` is monotonic seconds."""
+        if now >= self._expires:
+            self._expires = now + 1.0
+            self._line = f"date: {formatdate(wall, usegmt=True)}\r\n".encode()
+        return self._line
