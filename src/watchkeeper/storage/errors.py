@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class StorageError(Exception):
     """Any failure of storage. `key` is the object's key, "" when it is about none in particular."""
@@ -65,6 +67,15 @@ class StorageTimeout(StorageError):
 
 class CorruptObject(StorageError):
     """What is stored under `key` cannot be decrypted or decoded."""
+
+
+class CorruptObjects(StorageError):
+    """A list met objects that cannot be decrypted or decoded. `errors` are up to a hundred of them, in key order."""
+
+    def __init__(self, errors: Sequence[CorruptObject], *, truncated: bool = False) -> None:
+        more = " and more" if truncated else ""
+        super().__init__(f"unable to decrypt or decode {len(errors)}{more} objects: " + "; ".join(map(str, errors)))
+        self.errors, self.truncated = tuple(errors), truncated
 
 
 class ObjectTooLarge(StorageError):

@@ -58,6 +58,11 @@ class StoredObject:
             found = self._attributes = self.codec.attributes(self.data())
         return found
 
+    @property
+    def known_attributes(self) -> Attributes | None:
+        """The attributes if they are known already."""
+        return self._attributes
+
     def set_attributes(self, attributes: Attributes) -> None:
         """Provide what `attributes` would work out, where a dict is at hand."""
         self._attributes = attributes
@@ -98,6 +103,10 @@ class ObjectCodec(Protocol):
 
     def attributes(self, obj: Object) -> Attributes:
         """Labels and selectable fields of an object."""
+        ...
+
+    def restamp(self, stored: StoredObject, revision: int) -> StoredObject:
+        """The same content at another version: what a DELETED event shows."""
         ...
 
 

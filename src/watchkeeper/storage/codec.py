@@ -1,0 +1,176 @@
+"""Between dicts and stored bytes.
+
+What is stored is JSON in a canonical form: `{"kind":K,"apiVersion":V,"metadata":{…},…}` with all other keys sorted and
+no resourceVersion. So equal objects are equal bytes, and the resourceVersion can be spliced in without parsing: what
+follows the head of a stored value, with `"resourceVersion":"7",` put in behind `"metadata":{`, is the object's tail.
+kube-apiserver's own JSON storage begins alike, so its values are taken as they are, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import orjson
+
+from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.storage.attributes import AttributesPool
+from watchkeeper.storage.errors import CorruptObject
+from watchkeeper.storage.interface import Attributes, Object, StoredObject
+
+SelectableFields = Callable[[Object], Mapping[str, str]]
+"""What field selectors can look at, besides metadata.name and metadata.namespace."""
+
+Reader = Callable[[Object], Object]
+"""Changes a freshly parsed object, or makes another of it."""
+
+_METADATA = b'"metadata":{'
+_METADATA_LENGTH = len(_METADATA)
+_LEFT_OUT = frozenset({"kind", "apiVersion", "metadata"})
+_PROTOBUF = b"k8s\x00"
+
+_dumps = orjson.dumps
+_loads = orjson.loads
+_SORT = orjson.OPT_SORT_KEYS
+
+
+def splice(body: bytes, revision: int) -> bytes:
+    """Put the resourceVersion into an encoding that begins with `"metadata":{`, as the first member."""
+    if body[_METADATA_LENGTH : _METADATA_LENGTH + 1] == b"}":
+        return b'"metadata":{"resourceVersion":"%d"%b' % (revision, body[_METADATA_LENGTH:])
+    return b'"metadata":{"resourceVersion":"%d",%b' % (revision, body[_METADATA_LENGTH:])
+
+
+class JsonCodec:
+    """Implements `ObjectCodec` for one kind.
+
+    `decode_old` brings an object of another version of the kind to the hub version, defaults included. `on_read`, if
+    there is one, is applied to every object read, such as the defaulting of custom resources; values then are parsed
+    and encoded again each time they are read from the store.
+    """
+
+    def __init__(
+        self,
+        gvk: GroupVersionKind,
+        selectable_fields: SelectableFields | None = None,
+        *,
+        decode_old: Reader | None = None,
+        on_read: Reader | None = None,
+    ) -> None:
+        self.gvk = gvk
+        kind, version = _dumps(gvk.kind), _dumps(gvk.api_version)
+        self.head = b'{"kind":%b,"apiVersion":%b,' % (kind, version)
+        self._starts = (
+            self.head + _METADATA,
+            b'{"apiVersion":%b,"kind":%b,' % (version, kind) + _METADATA,  # keys sorted, as custom resources are stored
+        )
+        self._skip = len(self.head)
+        self._selectable_fields = selectable_fields
+        self._decode_old = decode_old
+        self._on_read = on_read
+        self._pool = AttributesPool()
+
+    def __repr__(self) -> str:
+        return f"<JsonCodec {self.gvk}>"
+
+    def encode(self, obj: Object) -> bytes:
+        """The canonical encoding. Ignores the object's resourceVersion. Raises TypeError for what JSON cannot say."""
+        return self.head + self.body(obj)
+
+    def body(self, obj: Object) -> bytes:
+        """The canonical encoding without the head."""
+        metadata = obj.get("metadata") or {}
+        if "resourceVersion" in metadata or "selfLink" in metadata:
+            metadata = {k: v for k, v in metadata.items() if k != "resourceVersion" and k != "selfLink"}
+        rest = _dumps({k: v for k, v in obj.items() if k not in _LEFT_OUT}, option=_SORT)
+        start = b'"metadata":' + _dumps(metadata, option=_SORT)
+        return start + b"}" if len(rest) == 2 else b"%b,%b" % (start, rest[1:])
+
+    def stored(self, key: str, value: bytes, revision: int) -> StoredObject:
+        """Wrap stored bytes at a revision. Raises CorruptObject naming the key."""
+        if self._on_read is None and value.startswith(self._starts):
+            # Both heads are equally long. Other writers may end a value with a newline.
+            body = value[self._skip :]
+            if body[-1:] == b"\n":
+                body = body.rstrip()
+            return StoredObject(key, revision, self.head, splice(body, revision), self)
+        return self._read(key, value, revision)
+
+    def is_current(self, value: bytes) -> bool:
+        """Whether a value was written at the hub version, so that writing it again would not bring it there."""
+        return value.startswith(self._starts)
+
+    def wrap(self, key: str, body: bytes, revision: int) -> StoredObject:
+        """A StoredObject of an encoding without head that `body` has made."""
+        return StoredObject(key, revision, self.head, splice(body, revision), self)
+
+    def restamp(self, stored: StoredObject, revision: int) -> StoredObject:
+        """The same content at another version: what a DELETED event shows."""
+        tail = stored.tail
+        # A resourceVersion is digits, so the first quote behind its own closes it.
+        end = tail.index(b'"', _METADATA_LENGTH + len(b'"resourceVersion":"')) + 1
+        new = StoredObject(
+            stored.key, revision, stored.head, b'"metadata":{"resourceVersion":"%d"%b' % (revision, tail[end:]), self
+        )
+        attributes = stored.known_attributes
+        if attributes is not None:
+            new.set_attributes(attributes)
+        return new
+
+    def _read(self, key: str, value: bytes, revision: int) -> StoredObject:
+        obj = self._parse_value(key, value)
+        try:
+            if not value.startswith(self._starts):
+                obj = self._to_hub(key, obj)
+            if self._on_read is not None:
+                obj = self._on_read(obj)
+            body = self.body(obj)
+        except CorruptObject:
+            raise
+        except Exception as e:
+            raise CorruptObject(f"{key}: what is stored cannot be read as {self.gvk}: {e}", key) from e
+        stored = self.wrap(key, body, revision)
+        stored.set_attributes(self.attributes(obj))
+        return stored
+
+    def _parse_value(self, key: str, value: bytes) -> Object:
+        if value.startswith(_PROTOBUF):
+            raise CorruptObject(
+                f"{key}: the value is protobuf-encoded and only JSON can be read; have its writer store JSON "
+                "(kube-apiserver --storage-media-type=application/json) and rewrite the objects",
+                key,
+            )
+        try:
+            obj = _loads(value)
+        except ValueError as e:
+            raise CorruptObject(f"{key}: the value is not JSON: {e}", key) from None
+        if not isinstance(obj, dict) or not isinstance(obj.get("metadata", {}), dict):
+            raise CorruptObject(f"{key}: the value is not an API object", key)
+        return obj
+
+    def _to_hub(self, key: str, obj: Object) -> Object:
+        kind, version = obj.get("kind"), obj.get("apiVersion")
+        if kind == self.gvk.kind and version == self.gvk.api_version:
+            return obj  # the hub version in another order of keys
+        if self._decode_old is None or not isinstance(kind, str) or not isinstance(version, str):
+            raise CorruptObject(f"{key}: expected {self.gvk.api_version} {self.gvk.kind}, found {version} {kind}", key)
+        return self._decode_old(obj)
+
+    def parse(self, stored: StoredObject) -> Object:
+        """A fresh dict of the object, with its resourceVersion. Raises CorruptObject for what is not JSON inside."""
+        try:
+            obj: Object = _loads(stored.head + stored.tail)
+        except ValueError as e:
+            raise CorruptObject(f"{stored.key}: the value is not JSON: {e}", stored.key) from None
+        return obj
+
+    def attributes(self, obj: Object) -> Attributes:
+        """Labels and selectable fields of an object; equal label sets share one dict."""
+        metadata = obj.get("metadata") or {}
+        fields = {"metadata.name": metadata.get("name", "")}
+        namespace = metadata.get("namespace")
+        if namespace:
+            fields["metadata.namespace"] = namespace
+        if self._selectable_fields is not None:
+            fields.update(self._selectable_fields(obj))
+        labels = metadata.get("labels")
+        return Attributes(self._pool.share(labels) if labels else {}, fields, metadata.get("uid", ""))

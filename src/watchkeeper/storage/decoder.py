@@ -1,0 +1,43 @@
+"""From stored values to objects: decryption, decoding, and one kind of error for whatever fails on the way."""
+
+from __future__ import annotations
+
+from watchkeeper.kv.interface import KeyValue
+from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.errors import CorruptObject
+from watchkeeper.storage.interface import StoredObject
+from watchkeeper.storage.value.interface import KeyNeeded, Transformer, TransformError
+
+
+class Decoder:
+    """Reads values of one resource. Everything is synchronous; KeyNeeded says that a key has to be fetched first."""
+
+    def __init__(self, codec: JsonCodec, transformer: Transformer | None) -> None:
+        self.codec = codec
+        self._transformer = transformer
+
+    def plain(self, kv: KeyValue) -> tuple[bytes, bool]:
+        """(encoded object, whether its stored form is stale). Raises CorruptObject, KeyNeeded."""
+        if self._transformer is None:
+            return kv.value, False
+        try:
+            return self._transformer.from_storage(kv.value, kv.key)
+        except TransformError as e:
+            key = kv.key.decode(errors="replace")
+            raise CorruptObject(f"unable to transform key {key!r}: {e}", key) from e
+
+    def decode(self, kv: KeyValue) -> StoredObject:
+        """The object, with its attributes worked out: so it is known to be sound. Raises CorruptObject, KeyNeeded."""
+        return self.wrap(kv, self.plain(kv)[0])
+
+    def wrap(self, kv: KeyValue, value: bytes) -> StoredObject:
+        """The object of a value that `plain` returned."""
+        key = kv.key.decode(errors="surrogateescape")
+        stored = self.codec.stored(key, value, kv.mod_revision)
+        try:
+            _ = stored.attributes
+        except (CorruptObject, KeyNeeded):
+            raise
+        except Exception as e:
+            raise CorruptObject(f"{key}: what is stored is not a sound object: {e}", key) from e
+        return stored

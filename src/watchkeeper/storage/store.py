@@ -1,0 +1,286 @@
+"""`storage.Interface` straight over a key-value store: every answer is the store's own, every write goes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import TypeVar
+
+from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.kv import errors as kv_errors
+from watchkeeper.kv.interface import KV, KeyValue, TxnResult, prefix_end
+from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.decoder import Decoder
+from watchkeeper.storage.errors import InvalidRequest, KeyExists, KeyNotFound, TooLargeResourceVersion
+from watchkeeper.storage.interface import (
+    DeleteOptions,
+    ListOptions,
+    ListResult,
+    Object,
+    Stats,
+    StoredObject,
+    UpdateFunc,
+    UpdateOptions,
+    ValidateFunc,
+    Watcher,
+    WatchOptions,
+)
+from watchkeeper.storage.keys import check_key
+from watchkeeper.storage.kv_errors import translate
+from watchkeeper.storage.leases import LeaseManager
+from watchkeeper.storage.lister import Lister
+from watchkeeper.storage.own_writes import OwnWrites
+from watchkeeper.storage.state import State, check_preconditions
+from watchkeeper.storage.value.interface import Transformer, with_keys
+from watchkeeper.storage.versioner import parse_resource_version
+from watchkeeper.storage.watcher import open_watcher
+
+T = TypeVar("T")
+
+
+class Store:
+    """One resource in a key-value store. Implements `storage.Interface`."""
+
+    def __init__(
+        self,
+        kv: KV,
+        codec: JsonCodec,
+        resource_prefix: str,
+        *,
+        transformer: Transformer | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        leases: LeaseManager | None = None,
+    ) -> None:
+        """`resource_prefix` such as `/registry/pods`; `leases` may be shared by all stores of a KV."""
+        if not resource_prefix.strip("/") or not resource_prefix.startswith("/"):
+            raise ValueError(f"a resource prefix begins with a slash and names something, unlike {resource_prefix!r}")
+        self.kv = kv
+        self.codec = codec
+        self.root = resource_prefix.rstrip("/") + "/"
+        self.decoder = Decoder(codec, transformer)
+        self.own_writes: OwnWrites | None = None
+        """Where writes are announced, when a cache wants to recognize them."""
+        self._transformer = transformer
+        self._leases = leases if leases is not None else LeaseManager(kv, clock)
+        self._lister = Lister(kv, self.decoder)
+        self._tasks = TaskOwner(f"store {self.root}")
+        self._watchers: set[Watcher] = set()
+
+    def __repr__(self) -> str:
+        return f"<Store {self.root} over {self.kv!r}>"
+
+    # Reads
+
+    async def get(self, key: str, *, resource_version: str = "") -> StoredObject:
+        """Read one object from the store. Raises KeyNotFound, CorruptObject, TooLargeResourceVersion."""
+        check_key(key, self.root)
+        minimum = parse_resource_version(resource_version)
+        try:
+            result = await self.kv.get(key.encode())
+        except kv_errors.KVError as e:
+            raise translate(e, key) from e
+        if minimum > result.revision:
+            raise TooLargeResourceVersion(minimum, result.revision)
+        kv = result.kv
+        if kv is None:
+            raise KeyNotFound(f"key not found: {key}", key)
+        return await with_keys(lambda: self.decoder.decode(kv))
+
+    def get_nowait(self, key: str, *, resource_version: str = "") -> StoredObject | None:
+        """Never known without asking the store."""
+        return None
+
+    async def get_list(self, prefix: str, options: ListOptions) -> ListResult:
+        """List from the store, in pages of it if there is a limit."""
+        check_key(prefix, self.root)
+        return await self._lister.get_list(prefix, options)
+
+    async def count(self, prefix: str) -> int:
+        """Count keys in the store, without reading them."""
+        check_key(prefix, self.root)
+        start = prefix.encode()
+        try:
+            return (await self.kv.range(start, prefix_end(start), count_only=True)).count
+        except kv_errors.KVError as e:
+            raise translate(e, prefix) from e
+
+    async def stats(self) -> Stats:
+        """The number of objects; sizes are not known here."""
+        return Stats(await self.count(self.root))
+
+    async def current_resource_version(self) -> int:
+        """The store's revision, linearizable."""
+        try:
+            return await self.kv.current_revision()
+        except kv_errors.KVError as e:
+            raise translate(e) from e
+
+    def ready(self) -> str:
+        """Always: there is nothing to warm up."""
+        return ""
+
+    # Writes
+
+    async def create(self, key: str, obj: Object, *, ttl: int = 0) -> StoredObject:
+        """Store a new object. Raises KeyExists, InvalidRequest if it carries a resourceVersion already."""
+        check_key(key, self.root)
+        if (obj.get("metadata") or {}).get("resourceVersion") not in (None, "", "0"):
+            raise InvalidRequest("resourceVersion should not be set on objects to be created")
+        body = self.codec.body(obj)
+        result, stored = await self._put(key, obj, body, 0, ttl, get_on_failure=False)
+        if not result.succeeded:
+            raise KeyExists(f"key exists: {key}", key)
+        return stored
+
+    async def guaranteed_update(
+        self, key: str, update: UpdateFunc, options: UpdateOptions = UpdateOptions()
+    ) -> StoredObject:
+        """Change an object by a function of its current state, retrying until no other writer interferes."""
+        check_key(key, self.root)
+
+        async def read() -> State:
+            return await self._current(key, ignore_not_found=options.ignore_not_found)
+
+        state = State.suggested(options.suggestion) if options.suggestion is not None else await read()
+        while True:
+            state, obj = await self._attempt(state, read, lambda s: self._updated(s, update, options))
+            body = self.codec.body(obj)
+            if state.holds(self.codec, body):
+                if not state.current:
+                    # It looks as if nothing changes; only the store's own bytes can tell.
+                    state = await read()
+                    if not state.holds(self.codec, body):
+                        continue
+                if state.stored is not None and not state.stale:
+                    return state.stored
+            result, stored = await self._put(key, obj, body, state.revision, options.ttl, get_on_failure=True)
+            if result.succeeded:
+                return stored
+            state = await self._state_of(result.kv, key, ignore_not_found=options.ignore_not_found)
+
+    async def _updated(self, state: State, update: UpdateFunc, options: UpdateOptions) -> Object:
+        check_preconditions(state, options.preconditions)
+        result = update(state.stored)
+        return await result if isawaitable(result) else result
+
+    async def delete(self, key: str, options: DeleteOptions = DeleteOptions()) -> StoredObject:
+        """Delete an object; returns its last state, at the version of the deletion.
+
+        An unsafe deletion does not look at the value and returns an object without content.
+        """
+        check_key(key, self.root)
+
+        async def read() -> State:
+            return await self._current(key, ignore_not_found=False, opaque=options.unsafe)
+
+        usable = options.suggestion if not options.unsafe else None
+        state = State.suggested(usable) if usable is not None else await read()
+        while True:
+            if not options.unsafe:
+                state, _ = await self._attempt(state, read, lambda s: self._deletable(s, options))
+            try:
+                result = await self.kv.optimistic_delete(key.encode(), state.revision, get_on_failure=True)
+            except kv_errors.KVError as e:
+                raise translate(e, key) from e
+            if result.succeeded:
+                if state.stored is None:
+                    return self.codec.wrap(key, b'"metadata":{}}', result.revision)
+                return self.codec.restamp(state.stored, result.revision)
+            state = await self._state_of(result.kv, key, ignore_not_found=False, opaque=options.unsafe)
+
+    async def _deletable(self, state: State, options: DeleteOptions) -> None:
+        check_preconditions(state, options.preconditions)
+        if options.validate is not None and state.stored is not None:
+            await _run_validation(options.validate, state.stored)
+
+    async def _attempt(
+        self, state: State, read: Callable[[], Awaitable[State]], work: Callable[[State], Awaitable[T]]
+    ) -> tuple[State, T]:
+        """Do `work` on a state; what fails on a mere suggestion is tried again on the latest state.
+
+        An error is final if the state was the latest, or if the latest turns out to be the one that was suggested.
+        """
+        try:
+            return state, await work(state)
+        except Exception:
+            if state.current:
+                raise
+            latest = await read()
+            if latest.revision == state.revision:
+                raise
+        return latest, await work(latest)
+
+    # Inner workings
+
+    async def _put(
+        self, key: str, obj: Object, body: bytes, expected: int, ttl: int, *, get_on_failure: bool
+    ) -> tuple[TxnResult, StoredObject]:
+        """Write an encoded object. The StoredObject is what it is when the write succeeded."""
+        kv_key = key.encode()
+        value = self.codec.head + body
+        if (transformer := self._transformer) is not None:
+            plain = value
+            value = await with_keys(lambda: transformer.to_storage(plain, kv_key))
+        attributes = self.codec.attributes(obj)
+        own_writes = self.own_writes
+        if own_writes is not None:
+            own_writes.expect(kv_key, value, body, attributes)
+        result = None
+        try:
+            result = await self._leased_put(kv_key, value, expected, ttl, get_on_failure)
+        except kv_errors.KVError as e:
+            raise translate(e, key) from e
+        finally:
+            if own_writes is not None and (result is None or not result.succeeded):
+                own_writes.forget(kv_key)
+        stored = self.codec.wrap(key, body, result.revision)
+        stored.set_attributes(attributes)
+        return result, stored
+
+    async def _leased_put(self, key: bytes, value: bytes, expected: int, ttl: int, get_on_failure: bool) -> TxnResult:
+        if not ttl:
+            return await self.kv.optimistic_put(key, value, expected, get_on_failure=get_on_failure)
+        lease = await self._leases.lease(ttl)
+        try:
+            return await self.kv.optimistic_put(key, value, expected, lease=lease, get_on_failure=get_on_failure)
+        except kv_errors.LeaseNotFound:
+            self._leases.forget(lease)
+            lease = await self._leases.lease(ttl)
+            return await self.kv.optimistic_put(key, value, expected, lease=lease, get_on_failure=get_on_failure)
+
+    async def _current(self, key: str, *, ignore_not_found: bool, opaque: bool = False) -> State:
+        try:
+            kv = (await self.kv.get(key.encode())).kv
+        except kv_errors.KVError as e:
+            raise translate(e, key) from e
+        return await self._state_of(kv, key, ignore_not_found=ignore_not_found, opaque=opaque)
+
+    async def _state_of(self, kv: KeyValue | None, key: str, *, ignore_not_found: bool, opaque: bool = False) -> State:
+        if kv is None:
+            if not ignore_not_found:
+                raise KeyNotFound(f"key not found: {key}", key)
+            return State(None, 0, None, stale=False, current=True)
+        if opaque:
+            return State(None, kv.mod_revision, None, stale=True, current=True)
+        value, stale = await with_keys(lambda: self.decoder.plain(kv))
+        return State(self.decoder.wrap(kv, value), kv.mod_revision, value, stale=stale, current=True)
+
+    # Watches and end
+
+    async def watch(self, prefix: str, options: WatchOptions) -> Watcher:
+        """Follow the store directly. What fails after the options were understood comes as an ERROR event."""
+        check_key(prefix, self.root)
+        return await open_watcher(self.kv, self.decoder, prefix, options, self._tasks, self._watchers)
+
+    async def close(self) -> None:
+        """End watches. The KV stays open: it is shared. Idempotent."""
+        for watcher in list(self._watchers):
+            watcher.close()
+        await self._tasks.close()
+
+
+async def _run_validation(validate: ValidateFunc, stored: StoredObject) -> None:
+    result = validate(stored)
+    if result is not None:
+        await result
