@@ -1,1 +1,1 @@
-"""TODO."""
+"""Authentication: who is asking. Tokens, client certificates, nobody in particular."""

@@ -27,8 +27,26 @@ class Exchange(Protocol):
 class PeerCertificate(Protocol):
     """What a verified client certificate says of its owner."""
 
-    common_name: str
-    organizations: tuple[str, ...]
-    uid: str
-    fingerprint: str
-    """SHA-256 of the certificate, lower-case hex."""
+    def __hash__(self) -> int:
+        """Equal certificates hash alike, so that what was found out about one can be kept."""
+        ...
+
+    @property
+    def common_name(self) -> str:
+        """The subject's CN, "" when there is none."""
+        ...
+
+    @property
+    def organizations(self) -> tuple[str, ...]:
+        """The subject's O values."""
+        ...
+
+    @property
+    def uid(self) -> str:
+        """The subject's Kubernetes uid attribute, "" when there is none."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the certificate, lower-case hex."""
+        ...

@@ -1,0 +1,78 @@
+"""Who sent a request: a client certificate, a bearer token, or nobody in particular."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from watchkeeper.authn.certificates import certificate_user
+from watchkeeper.authn.interface import InvalidToken
+from watchkeeper.authn.union import TokenUnion
+from watchkeeper.request.exchange import Exchange
+from watchkeeper.request.request import Request
+from watchkeeper.request.user import ANONYMOUS, User
+
+_MAX_CACHED_HEADERS = 1024
+
+
+class RequestAuthenticator:
+    """Reads credentials off requests.
+
+    The certificate counts before the token. Answers at once for certificates, static and remembered tokens, which
+    is nearly always: a header that was seen before costs one look-up.
+    """
+
+    def __init__(self, tokens: TokenUnion, *, anonymous: bool = True) -> None:
+        self.tokens = tokens
+        self._anonymous = anonymous
+        self._by_header: dict[str, User] = {}
+        """Users of static tokens by the very header that showed them; these never change."""
+
+    def __repr__(self) -> str:
+        return f"<RequestAuthenticator with {self.tokens!r}>"
+
+    def authenticate(self, request: Request) -> User | Awaitable[User | None] | None:
+        """The user, None when the credentials are wrong or missing where they are needed."""
+        exchange: Exchange | None = request.scope.get("exchange")
+        if exchange is not None:
+            certificate = exchange.peer_certificate()
+            if certificate is not None:
+                user = certificate_user(certificate)
+                if user is not None:
+                    return user
+        header = request.header(b"authorization")
+        if not header:
+            return ANONYMOUS if self._anonymous else None
+        known = self._by_header.get(header)
+        if known is not None:
+            return known
+        token = bearer_token(header)
+        if not token:
+            return ANONYMOUS if self._anonymous else None
+        return self._by_token(header, token)
+
+    def _by_token(self, header: str, token: str) -> User | Awaitable[User | None] | None:
+        static = self.tokens.static_user(token)
+        if static is not None:
+            if len(self._by_header) < _MAX_CACHED_HEADERS:
+                self._by_header[header] = static
+            return static
+        try:
+            found = self.tokens.authenticate_token(token)
+        except InvalidToken:
+            return None
+        return found if found is None or isinstance(found, User) else _settle(found)
+
+
+async def _settle(pending: Awaitable[User | None]) -> User | None:
+    try:
+        return await pending
+    except InvalidToken:
+        return None
+
+
+def bearer_token(header: str) -> str:
+    """The token of an Authorization header, "" when it is of another scheme (or of none)."""
+    scheme, _, rest = header.strip().partition(" ")
+    if scheme.lower() != "bearer":
+        return ""
+    return rest.split(" ", 1)[0]

@@ -1,0 +1,27 @@
+"""Names of service accounts as users."""
+
+from __future__ import annotations
+
+PREFIX = "system:serviceaccount:"
+ALL_SERVICE_ACCOUNTS = "system:serviceaccounts"
+NAMESPACE_GROUP_PREFIX = "system:serviceaccounts:"
+
+
+def username(namespace: str, name: str) -> str:
+    """The user that a service account is."""
+    return f"{PREFIX}{namespace}:{name}"
+
+
+def group_names(namespace: str) -> tuple[str, str]:
+    """The groups that every service account of a namespace is in."""
+    return ALL_SERVICE_ACCOUNTS, NAMESPACE_GROUP_PREFIX + namespace
+
+
+def split_username(user: str) -> tuple[str, str] | None:
+    """Namespace and name of a service account's user name, None for any other user."""
+    if not user.startswith(PREFIX):
+        return None
+    parts = user[len(PREFIX) :].split(":")
+    if len(parts) != 2 or not all(parts):
+        return None
+    return parts[0], parts[1]

@@ -1,0 +1,79 @@
+"""All ways in which this server recognizes bearer tokens, asked in turn, with a memory of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+
+from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
+from watchkeeper.authn.groups import with_authenticated
+from watchkeeper.authn.interface import InvalidToken, TokenAuthenticator
+from watchkeeper.authn.static_tokens import StaticTokens, token_digest
+from watchkeeper.request.user import User
+
+REMEMBER_SECONDS = 10.0
+"""How long a token that had to be verified is taken for granted (kube-apiserver's cache of successes)."""
+MAX_REMEMBERED = 4096
+
+
+class TokenUnion:
+    """Static tokens first, then each further authenticator.
+
+    What a static token or a remembered one stands for is told at once; others may take a moment.
+    """
+
+    def __init__(
+        self, static: StaticTokens, others: Sequence[TokenAuthenticator] = (), *, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        self._static = static
+        self._others = tuple(others)
+        self._clock = clock
+        self._remembered: dict[bytes, tuple[float, User]] = {}
+
+    def __repr__(self) -> str:
+        return f"<TokenUnion of {self._static!r} and {len(self._others)} more>"
+
+    def static_user(self, token: str) -> User | None:
+        """The user of a token that holds as long as the server runs, None when it is not such a token."""
+        user = self._static.authenticate_token(token)
+        return None if user is None else with_authenticated(user)
+
+    def authenticate_token(self, token: str) -> User | Awaitable[User | None] | None:
+        """The user with all groups, None when the token is nobody's; see TokenAuthenticator. Raises InvalidToken."""
+        user = self.static_user(token)
+        if user is not None:
+            return user
+        if not self._others:
+            return None
+        digest = token_digest(token)
+        found = self._remembered.get(digest)
+        if found is not None:
+            if found[0] > self._clock.monotonic():
+                return found[1]
+            del self._remembered[digest]
+        return self._ask(token, digest)
+
+    async def _ask(self, token: str, digest: bytes) -> User | None:
+        refusal: InvalidToken | None = None
+        for authenticator in self._others:
+            try:
+                user = authenticator.authenticate_token(token)
+                if isinstance(user, Awaitable):
+                    user = await user
+            except InvalidToken as error:
+                refusal = error
+                continue
+            if user is not None:
+                user = with_authenticated(user)
+                self._remember(digest, user)
+                return user
+        if refusal is not None:
+            raise refusal
+        return None
+
+    def _remember(self, digest: bytes, user: User) -> None:
+        now = self._clock.monotonic()
+        if len(self._remembered) >= MAX_REMEMBERED:
+            self._remembered = {d: entry for d, entry in self._remembered.items() if entry[0] > now}
+            if len(self._remembered) >= MAX_REMEMBERED:
+                self._remembered.clear()
+        self._remembered[digest] = (now + REMEMBER_SECONDS, user)
