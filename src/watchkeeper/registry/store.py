@@ -471,7 +471,7 @@ class _Update:
         self.strategy.before_update(self.ctx, obj, old)
         if self.options.validate_update is not None:
             await self.options.validate_update(obj, old)
-        if deletion.removed_by_update(obj["metadata"], old["metadata"]):
+        if self.strategy.removed_by_update(obj, old):
             self.removed = obj
             if self.options.dry_run:
                 return obj

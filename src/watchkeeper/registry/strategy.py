@@ -17,6 +17,7 @@ from watchkeeper.apis.validation.metadata import (
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError
 from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.registry.deletion import removed_by_update
 from watchkeeper.registry.metadata import metadata_of
 from watchkeeper.registry.rest import Context
 
@@ -105,6 +106,10 @@ class Strategy:
             behavior.prepare_for_update(obj, old)
         if behavior.has_generation and obj.get("spec") != old.get("spec"):
             obj["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+    def removed_by_update(self, obj: Object, old: Object) -> bool:
+        """Whether an update ends the object: it was due to go, and nothing holds it any more."""
+        return removed_by_update(obj["metadata"], old["metadata"])
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """All that is wrong with the new state or with the change, besides the generic metadata rules."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""One handler per verb: read the request, ask the registry, write the answer."""

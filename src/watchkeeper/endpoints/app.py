@@ -1,0 +1,188 @@
+"""The ASGI application: one readable list of filters, then the router or a fixed path, then the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import orjson
+
+from watchkeeper.endpoints.filters import Filter
+from watchkeeper.endpoints.negotiation import YAML, _accept
+from watchkeeper.endpoints.response import Header, Response, error_response, text_response
+from watchkeeper.endpoints.router import Router, method_not_allowed
+from watchkeeper.meta import errors
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.request.request import ClientGone, Receive, Request, Scope, Send
+from watchkeeper.runtime.yaml import dump_yaml
+
+log = logging.getLogger(__name__)
+
+PathHandler = Callable[[Request], "Response | Awaitable[Response]"]
+_CLIENT_CLOSED = 499
+
+
+class App:
+    """Serves HTTP. Knows filters, the router and the paths that are no resources; nothing else."""
+
+    def __init__(
+        self,
+        *,
+        filters: Sequence[Filter],
+        router: Router,
+        paths: Mapping[str, PathHandler],
+        prefixes: Mapping[str, PathHandler] | None = None,
+        websocket: Callable[[Request], Awaitable[None]] | None = None,
+        request_timeout: float = 60.0,
+    ) -> None:
+        self.filters = tuple(filters)
+        self.router = router
+        self.paths = dict(paths)
+        self.prefixes = dict(prefixes or {})
+        self.websocket = websocket
+        self.request_timeout = request_timeout
+        self._audit_prefix = os.urandom(8).hex()
+        self._audit_count = int.from_bytes(os.urandom(3), "big")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection event: an HTTP request, a WebSocket, or the server's start and stop."""
+        kind = scope["type"]
+        if kind == "http":
+            await self._serve(Request(scope, receive, send, asyncio.get_running_loop().time()))
+        elif kind == "websocket":
+            await self._serve_websocket(scope, receive, send)
+        else:
+            await _lifespan(receive, send)
+
+    async def _serve(self, request: Request) -> None:
+        status = 500
+        try:
+            try:
+                response = self.respond(request)
+                if not isinstance(response, Response):
+                    response = await self._in_time(request, response)
+            except ApiError as error:
+                response = render_error(request, error)
+            except ClientGone:
+                status = _CLIENT_CLOSED
+                return
+            except Exception:
+                log.exception("panic while serving %s %s", request.method, request.path)
+                response = render_error(request, _panic(request))
+            status = response.status
+            response.headers = (*response.headers, self._audit_header(request))
+            await response.send(request)
+        finally:
+            request.finish(status)
+
+    def respond(self, request: Request) -> Response | Awaitable[Response]:
+        """Run the filters and the handler as far as they go without waiting."""
+        for index, apply in enumerate(self.filters):
+            outcome = apply(request)
+            if outcome is not None:
+                if isinstance(outcome, Response):
+                    return outcome
+                return self._respond_from(request, index, outcome)
+        return self._handle(request)
+
+    async def _respond_from(self, request: Request, index: int, waiting: Awaitable[Response | None]) -> Response:
+        """Go on after a filter that had to wait."""
+        outcome: Response | Awaitable[Response | None] | None = await waiting
+        if isinstance(outcome, Response):
+            return outcome
+        for apply in self.filters[index + 1 :]:
+            outcome = apply(request)
+            if outcome is not None and not isinstance(outcome, Response):
+                outcome = await outcome
+            if outcome is not None:
+                return outcome
+        handled = self._handle(request)
+        return handled if isinstance(handled, Response) else await handled
+
+    def _handle(self, request: Request) -> Response | Awaitable[Response]:
+        if request.info.is_resource:
+            return self.router.route(request)
+        return self._path(request)
+
+    def _path(self, request: Request) -> Response | Awaitable[Response]:
+        path = request.path
+        handler = self.paths.get(path)
+        if handler is None and path.startswith(("/api/", "/apis/")):
+            handler = self.paths.get(path.rstrip("/"))
+        if handler is None:
+            for prefix, found in self.prefixes.items():
+                if path.startswith(prefix):
+                    handler = found
+                    break
+        if handler is None:
+            return text_response(404, "404 page not found\n")
+        return handler(request)
+
+    async def _in_time(self, request: Request, response: Awaitable[Response]) -> Response:
+        """Wait for a handler. Watches have their own deadline, but must open in time like everybody else."""
+        try:
+            async with asyncio.timeout(self.request_timeout):
+                return await response
+        except TimeoutError:
+            raise errors.timeout("request did not complete within the allotted timeout") from None
+
+    def _audit_header(self, request: Request) -> Header:
+        given = request.header(b"audit-id")
+        if given:
+            return (b"audit-id", given.encode("latin-1"))
+        self._audit_count = (self._audit_count + 1) & 0xFFFFFFFFFFFF
+        p, n = self._audit_prefix, f"{self._audit_count:012x}"
+        return (b"audit-id", f"{p[:8]}-{p[8:12]}-4{p[13:16]}-8{p[1:4]}-{n}".encode())
+
+    async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        fields = {**scope, "method": "GET"}
+        request = Request(fields, receive, send, asyncio.get_running_loop().time())
+        status = 101
+        try:
+            for apply in self.filters:
+                outcome = apply(request)
+                if outcome is not None and not isinstance(outcome, Response):
+                    outcome = await outcome
+                if outcome is not None:
+                    raise ApiError(outcome.status, "", "refused")
+            if self.websocket is None or not request.info.is_resource:
+                raise errors.bad_request("no WebSocket is served here")
+            await self.websocket(request)
+        except ApiError as error:
+            status = error.code
+            await send({"type": "websocket.close", "code": 1008, "reason": error.message[:120]})
+        finally:
+            request.finish(status)
+
+
+def _panic(request: Request) -> ApiError:
+    return errors.internal_error(
+        f'This request caused apiserver to panic. Look in the logs for details. ({request.method} "{request.path}")'
+    )
+
+
+def render_error(request: Request, error: ApiError) -> Response:
+    """The Status of an error in the form that the client accepts."""
+    response = error_response(error)
+    header = request.header(b"accept")
+    if YAML in header:
+        accepted = _accept(header, True)
+        if accepted is not None and accepted.media_type == YAML:
+            response.body = dump_yaml(orjson.loads(response.body))
+            response.headers = ((b"content-type", b"application/yaml"), *error.headers)
+    return response
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+__all__ = ["App", "PathHandler", "method_not_allowed", "render_error"]

@@ -1,0 +1,70 @@
+"""What handlers share: the context of a request, selectors, dry names."""
+
+from __future__ import annotations
+
+from watchkeeper.endpoints.params import ListParams
+from watchkeeper.endpoints.scope import Scope
+from watchkeeper.meta import errors, fields, labels
+from watchkeeper.registry.rest import Context
+from watchkeeper.request.request import Request
+from watchkeeper.storage.interface import ListOptions, Match
+from watchkeeper.storage.predicate import EVERYTHING, SELECT_ALL, SelectionPredicate, Selector
+
+_ALWAYS_SELECTABLE = frozenset({"metadata.name", "metadata.namespace"})
+
+
+def context(request: Request, scope: Scope) -> Context:
+    """The registry's context of a request."""
+    return Context(user=request.user, namespace=request.info.namespace if scope.namespaced else "", warn=request.warn)
+
+
+def predicate(request: Request, scope: Scope, params: ListParams) -> SelectionPredicate:
+    """Both selectors, parsed and checked. Raises a 400."""
+    name = request.info.parts[1] if len(request.info.parts) > 1 else ""
+    if not (params.label_selector or params.field_selector or name):
+        return EVERYTHING
+    label: Selector = SELECT_ALL
+    field: Selector = SELECT_ALL
+    try:
+        if params.label_selector:
+            label = labels.parse(params.label_selector)
+        if params.field_selector:
+            field = _field_selector(scope, params.field_selector)
+    except fields.SelectorError as error:
+        raise errors.bad_request(str(error)) from error
+    if name:
+        if field.is_empty():
+            field = fields.from_set({"metadata.name": name})
+        elif field.exact("metadata.name") != name:
+            raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
+    return SelectionPredicate(label, field)
+
+
+def _field_selector(scope: Scope, text: str) -> Selector:
+    behavior = scope.behavior
+    convert = behavior.extra.get("convert_field_label")
+
+    def check(label: str, value: str) -> tuple[str, str]:
+        if convert is not None:
+            found: tuple[str, str] = convert(label, value)
+            return found
+        if label in _ALWAYS_SELECTABLE or label in behavior.selectable_labels:
+            return label, value
+        if behavior.unsupported_field_label is not None:
+            raise fields.SelectorError(behavior.unsupported_field_label(label))
+        gvk = scope.kind.gvk
+        known = '"metadata.name", "metadata.namespace"'
+        raise fields.SelectorError(f'"{label}" is not a known field selector: only {known}' if gvk else "")
+
+    return fields.parse(text, check)
+
+
+def list_options(params: ListParams, selected: SelectionPredicate) -> ListOptions:
+    """The registry's list options."""
+    return ListOptions(
+        resource_version=params.resource_version,
+        match=Match(params.match),
+        limit=params.limit,
+        continue_token=params.continue_token,
+        predicate=selected,
+    )

@@ -1,0 +1,94 @@
+"""GET of a collection. Large lists leave in pieces: no buffer of the whole is ever made (KEP-5116)."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Iterator
+
+from watchkeeper.endpoints.handlers.common import context, list_options, predicate
+from watchkeeper.endpoints.negotiation import Accepted, negotiate
+from watchkeeper.endpoints.params import read_list_params
+from watchkeeper.endpoints.render import Renderer, finish, renderer_for
+from watchkeeper.endpoints.response import JSON, Header, Response
+from watchkeeper.endpoints.scope import Scope
+from watchkeeper.request.request import Request
+from watchkeeper.storage.interface import ListResult, StoredObject
+
+CHUNK_BYTES = 1 << 20
+"""About how much of a list is joined at a time."""
+GZIP_THRESHOLD = 128 * 1024
+"""Bytes; smaller answers are not worth compressing (apiserver's defaultGzipThresholdBytes)."""
+_GZIP_LEVEL = 1
+
+
+async def list_collection(request: Request, scope: Scope) -> Response:
+    """Answer a list."""
+    accepted = negotiate(request)
+    params = read_list_params(request, watch=False)
+    options = list_options(params, predicate(request, scope, params))
+    renderer = renderer_for(scope, accepted, request.param("includeObject"))
+    result = await scope.store.list(context(request, scope), options)
+    return list_response(request, renderer, accepted, result)
+
+
+def list_response(request: Request, renderer: Renderer, accepted: Accepted, result: ListResult) -> Response:
+    """Write a list result: small ones whole, large ones in pieces, compressed when asked."""
+    items = result.items
+    gzip = "gzip" in request.header(b"accept-encoding")
+    if not accepted.pretty and accepted.media_type == "application/json":
+        size = sum([len(item.tail) for item in items])
+        if size >= GZIP_THRESHOLD:
+            pieces = _pieces(renderer, result)
+            if gzip:
+                return _gzipped(pieces)
+            return Response(200, headers=(JSON,), stream=_stream(pieces))
+    body = renderer.list_head(result) + renderer.list_items(items, first=True) + renderer.list_tail()
+    response = finish(body, accepted)
+    if gzip and len(response.body) >= GZIP_THRESHOLD:
+        response.body = zlib.compress(response.body, _GZIP_LEVEL, zlib.MAX_WBITS | 16)
+        response.headers = (*response.headers, *_GZIP_HEADERS)
+    return response
+
+
+_GZIP_HEADERS: tuple[Header, ...] = ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
+
+
+def _pieces(renderer: Renderer, result: ListResult) -> Iterator[bytes]:
+    head = renderer.list_head(result)
+    first = True
+    for group in _groups(result.items):
+        joined = renderer.list_items(group, first=first)
+        yield head + joined if first else joined
+        first = False
+    yield head + renderer.list_tail() if first else renderer.list_tail()
+
+
+def _groups(items: list[StoredObject]) -> Iterator[list[StoredObject]]:
+    start, size = 0, 0
+    for index, item in enumerate(items):
+        size += len(item.tail)
+        if size >= CHUNK_BYTES:
+            yield items[start : index + 1]
+            start, size = index + 1, 0
+    if start < len(items):
+        yield items[start:]
+
+
+async def _stream(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+def _gzipped(pieces: Iterator[bytes]) -> Response:
+    return Response(200, headers=(JSON, *_GZIP_HEADERS), stream=_compress(pieces))
+
+
+async def _compress(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    for piece in pieces:
+        # zlib frees the interpreter while it works, so other requests go on.
+        packed = await asyncio.to_thread(compressor.compress, piece)
+        if packed:
+            yield packed
+    yield compressor.flush()

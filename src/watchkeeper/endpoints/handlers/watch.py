@@ -1,0 +1,113 @@
+"""Watches over HTTP: one JSON document per line, as events come, until the time is over or somebody ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.endpoints.handlers.common import context, predicate
+from watchkeeper.endpoints.negotiation import negotiate_watch
+from watchkeeper.endpoints.params import ListParams, read_list_params
+from watchkeeper.endpoints.render import Renderer, renderer_for
+from watchkeeper.endpoints.response import JSON, Response
+from watchkeeper.endpoints.scope import Scope
+from watchkeeper.request.request import Request
+from watchkeeper.storage.interface import EventType, Match, Watcher, WatchOptions
+
+_BATCH_BYTES = 256 * 1024
+"""About how much a burst of events is joined into one write."""
+
+
+async def watch(request: Request, scope: Scope) -> Response:
+    """Open a watch; the events follow as a stream."""
+    renderer, watcher, timeout = await open_watch(request, scope)
+    stream = WatchStream(request, scope, renderer, watcher, timeout)
+    return Response(200, headers=(JSON,), stream=stream.events())
+
+
+async def open_watch(request: Request, scope: Scope) -> tuple[Renderer, Watcher, float]:
+    """What a watch needs, whatever carries it: how to write events, where they come from, and for how many seconds."""
+    accepted = negotiate_watch(request)
+    params = read_list_params(request, watch=True)
+    renderer = renderer_for(scope, accepted, request.param("includeObject"))
+    timeout = _timeout(params, scope)
+    options = WatchOptions(
+        resource_version=params.resource_version,
+        match=Match(params.match) if params.match in ("Exact", "NotOlderThan") else Match.UNSET,
+        send_initial_events=params.send_initial_events,
+        bookmarks=params.allow_bookmarks,
+        predicate=predicate(request, scope, params),
+        deadline=asyncio.get_running_loop().time() + timeout,
+    )
+    watcher = await scope.store.watch(context(request, scope), options)
+    return renderer, watcher, timeout
+
+
+def _timeout(params: ListParams, scope: Scope) -> float:
+    """As asked, else spread so that clients do not all come back at once."""
+    if params.timeout_seconds:
+        return float(params.timeout_seconds)
+    return scope.services.min_request_timeout * (1 + random.random())
+
+
+class WatchStream:
+    """The frames of one watch, ended by its deadline, its client, its source or the server."""
+
+    def __init__(self, request: Request, scope: Scope, renderer: Renderer, watcher: Watcher, timeout: float) -> None:
+        self.request = request
+        self.scope = scope
+        self.renderer = renderer
+        self.watcher = watcher
+        self.timeout = timeout
+
+    async def events(self) -> AsyncIterator[bytes]:
+        """Frames, several joined when many are due. Frees the watcher however it ends."""
+        loop = asyncio.get_running_loop()
+        watcher, services = self.watcher, self.scope.services
+        tasks = TaskOwner("watch")
+        timer = loop.call_later(self.timeout, watcher.close)
+        services.watchers.add(watcher)
+        self.scope.on_close.append(watcher.close)
+        tasks.start("disconnect", self._close_on_disconnect())
+        if services.stopping or self.scope.closed:
+            watcher.close()
+        try:
+            # An empty piece makes the response begin before there is an event to send.
+            yield b""
+            async for frames in self._frames():
+                yield frames
+        finally:
+            timer.cancel()
+            watcher.close()
+            services.watchers.discard(watcher)
+            if watcher.close in self.scope.on_close:
+                self.scope.on_close.remove(watcher.close)
+            await tasks.close()
+
+    async def _frames(self) -> AsyncIterator[bytes]:
+        renderer, watcher = self.renderer, self.watcher
+        first = True
+        while batch := await watcher.next_batch():
+            pending: list[bytes] = []
+            size = 0
+            for event in batch:
+                frame = renderer.event(event, first=first)
+                first = False
+                pending.append(frame)
+                size += len(frame)
+                if size >= _BATCH_BYTES:
+                    yield b"".join(pending)
+                    pending, size = [], 0
+            if pending:
+                yield pending[0] if len(pending) == 1 else b"".join(pending)
+            if batch[-1].type is EventType.ERROR:
+                return
+
+    async def _close_on_disconnect(self) -> None:
+        while True:
+            message = await self.request.receive()
+            if message["type"] == "http.disconnect":
+                self.watcher.close()
+                return

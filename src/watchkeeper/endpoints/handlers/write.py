@@ -1,0 +1,159 @@
+"""What the writing handlers share: metadata rules on the way in, admission, ownership of fields."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from watchkeeper.admission.interface import Attributes, Operation
+from watchkeeper.authz.interface import Attributes as Question
+from watchkeeper.endpoints.filters.authorization import forbidden_error
+from watchkeeper.endpoints.params import WriteParams
+from watchkeeper.endpoints.scope import Scope
+from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.registry.rest import ValidateCreate, ValidateDelete, ValidateUpdate
+from watchkeeper.request.request import Request
+
+Object = dict[str, Any]
+FIELD_MANAGER_MAX = 128
+
+
+def manager_of(request: Request, params: WriteParams) -> str:
+    """The field manager: as given, else the User-Agent up to its first slash, printable, at most 128 bytes."""
+    if params.field_manager:
+        return params.field_manager
+    kept: list[str] = []
+    size = 0
+    for ch in request.header(b"user-agent").partition("/")[0]:
+        if ch.isprintable():
+            size += len(ch.encode())
+            if size > FIELD_MANAGER_MAX:
+                break
+            kept.append(ch)
+    return "".join(kept)
+
+
+def expected_namespace(request: Request, scope: Scope) -> str:
+    """The namespace that a written object must be in: none for cluster-scoped kinds."""
+    return request.info.namespace if scope.namespaced else ""
+
+
+def dedup_owner_references(request: Request, obj: Object, *, after_admission: bool = False) -> None:
+    """Drop repeated owner references, telling the client which uids were repeated."""
+    meta = obj.get("metadata")
+    owners = meta.get("ownerReferences") if meta else None
+    if not owners or len(owners) < 2:
+        return
+    kept: list[Object] = []
+    repeated: list[str] = []
+    for owner in owners:
+        if owner in kept:
+            repeated.append(owner.get("uid", ""))
+        else:
+            kept.append(owner)
+    if not repeated:
+        return
+    assert meta is not None
+    meta["ownerReferences"] = kept
+    uids = ", ".join(dict.fromkeys(repeated))
+    where = " after mutating admission happens" if after_admission else ""
+    request.warn(
+        f".metadata.ownerReferences contains duplicate entries{where}; API server dedups owner references in 1.20+,"
+        f" and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+    )
+
+
+class Admission:
+    """Admission of one request: attributes filled in as they become known, for each attempt anew."""
+
+    __slots__ = ("kind", "params", "request", "scope")
+
+    def __init__(self, request: Request, scope: Scope, params: WriteParams) -> None:
+        self.request = request
+        self.scope = scope
+        self.params = params
+        self.kind: GroupVersionKind = scope.kind.gvk
+
+    def attributes(self, operation: Operation, obj: Object | None, old: Object | None, name: str = "") -> Attributes:
+        """What plugins see."""
+        request, scope = self.request, self.scope
+        info = request.info
+        if not name and obj is not None:
+            name = obj.get("metadata", {}).get("name", "")
+        namespace = info.namespace
+        if scope.info.gvr.resource == "namespaces" and not scope.info.gvr.group and not namespace:
+            namespace = name
+        kinds = {Operation.CREATE: "CreateOptions", Operation.UPDATE: "UpdateOptions"}
+        return Attributes(
+            operation=operation,
+            kind=self.kind,
+            resource=scope.info.gvr,
+            subresource=scope.subresource,
+            namespace=namespace,
+            name=name or info.name,
+            user=request.user,
+            obj=obj,
+            old=old,
+            options=self.params.as_options(kinds.get(operation, "DeleteOptions")),
+            dry_run=self.params.dry_run,
+            warn=request.warn,
+        )
+
+    async def mutate(self, operation: Operation, obj: Object, old: Object | None) -> Object:
+        """Run mutating admission on an object in place."""
+        attributes = self.attributes(operation, obj, old)
+        await self.scope.services.admission.admit(attributes)
+        assert attributes.obj is not None
+        dedup_owner_references(self.request, attributes.obj, after_admission=True)
+        return attributes.obj
+
+    def validate_create(self, *, authorize: bool = False) -> ValidateCreate:
+        """Validating admission of a create; with `authorize` the user is first asked for the right to create."""
+
+        async def validate(obj: Object) -> None:
+            if authorize:
+                await authorize_create(self.request, self.scope)
+            await self.scope.services.admission.validate(self.attributes(Operation.CREATE, obj, None))
+
+        return validate
+
+    def validate_update(self) -> ValidateUpdate:
+        """Validating admission of an update."""
+
+        async def validate(obj: Object, old: Object) -> None:
+            await self.scope.services.admission.validate(self.attributes(Operation.UPDATE, obj, old))
+
+        return validate
+
+    def validate_delete(self, options: Object) -> ValidateDelete:
+        """Admission of a deletion: both kinds of plugins are asked, as nothing can be changed."""
+
+        async def validate(old: Object) -> None:
+            name = old.get("metadata", {}).get("name", "")
+            attributes = self.attributes(Operation.DELETE, None, old, name)
+            attributes.options = options
+            await self.scope.services.admission.admit(attributes)
+            await self.scope.services.admission.validate(attributes)
+
+        return validate
+
+
+async def authorize_create(request: Request, scope: Scope) -> None:
+    """An update that creates needs the right to create. Raises a 403."""
+    info = request.info
+    question = Question(
+        user=request.user,
+        verb="create",
+        group=info.group,
+        version=info.version,
+        resource=info.resource,
+        subresource=info.subresource,
+        namespace=info.namespace,
+        name=info.name,
+        path=info.path,
+    )
+    answer = scope.services.authorizer.authorize(question)
+    if isinstance(answer, Awaitable):
+        answer = await answer
+    if not answer.allowed:
+        raise forbidden_error(question, answer.reason)

@@ -1,0 +1,293 @@
+"""Representations: how objects, lists and events are written for a client.
+
+The plain representation at the hub version is the bytes that are stored: nothing is parsed. All others are made on
+demand from the object's dict; watch frames of every representation are kept with the event and shared by all watchers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from typing import Any
+
+import orjson
+
+from watchkeeper.endpoints.negotiation import YAML, Accepted
+from watchkeeper.endpoints.response import Response
+from watchkeeper.endpoints.scope import Scope
+from watchkeeper.meta import errors
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.registry.errors import to_api_error
+from watchkeeper.registry.rest import Result
+from watchkeeper.registry.table import DEFAULT_TABLE, partial_metadata, row
+from watchkeeper.runtime.yaml import dump_yaml
+from watchkeeper.storage.errors import StorageError
+from watchkeeper.storage.interface import EventType, ListResult, StoredObject, WatchEvent
+
+Object = dict[str, Any]
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+class Renderer:
+    """Writes the object itself as JSON, at the scope's version."""
+
+    def __init__(self, scope: Scope, accepted: Accepted) -> None:
+        self.scope = scope
+        self.accepted = accepted
+        gvk = scope.kind.gvk
+        self.key: Hashable = ("object", gvk)
+        self.head = b'{"kind":%b,"apiVersion":%b,' % (orjson.dumps(gvk.kind), orjson.dumps(gvk.api_version))
+        self.item_head = b"{" if scope.kind.builtin else self.head
+        self._separator = b"," + self.item_head
+
+    # -- one object -------------------------------------------------------------------------------------------
+
+    def one(self, result: Result) -> bytes:
+        """One object, or a Status, as compact JSON."""
+        if isinstance(result, StoredObject):
+            if self.scope.is_hub:
+                return result.head + result.tail
+            return orjson.dumps(self.versioned(result))
+        return orjson.dumps(self._versioned_dict(result))
+
+    def versioned(self, stored: StoredObject) -> Object:
+        """The object as a dict at the scope's version."""
+        return self._versioned_dict(stored.data())
+
+    def _versioned_dict(self, obj: Object) -> Object:
+        scope = self.scope
+        if scope.is_hub or obj.get("kind") != scope.hub.kind:
+            return obj
+        return scope.services.scheme.convert(dict(obj), scope.kind.gvk)
+
+    # -- a list -----------------------------------------------------------------------------------------------
+
+    def list_head(self, result: ListResult) -> bytes:
+        """The list up to and including the bracket that opens its items."""
+        gvk = self.scope.kind.gvk
+        meta = orjson.dumps(self.list_metadata(result))
+        kind, version = orjson.dumps(gvk.kind + "List"), orjson.dumps(gvk.api_version)
+        return b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (kind, version, meta)
+
+    def list_metadata(self, result: ListResult) -> Object:
+        """ListMeta."""
+        meta: Object = {"resourceVersion": str(result.resource_version)}
+        if result.continue_token or not self.scope.kind.builtin:
+            meta["continue"] = result.continue_token
+        if result.remaining is not None and result.continue_token:
+            meta["remainingItemCount"] = result.remaining
+        return meta
+
+    def list_items(self, items: list[StoredObject], *, first: bool) -> bytes:
+        """Some items of a list, each after a comma unless it is the first of all."""
+        if not items:
+            return b""
+        if self.scope.is_hub:
+            joined = self._separator.join([item.tail for item in items])
+            return (self.item_head if first else self._separator) + joined
+        joined = b",".join([self._item(item) for item in items])
+        return joined if first else b"," + joined
+
+    def _item(self, item: StoredObject) -> bytes:
+        obj = self.versioned(item)
+        if self.scope.kind.builtin:
+            obj.pop("kind", None)
+            obj.pop("apiVersion", None)
+        return orjson.dumps(obj)
+
+    def list_tail(self) -> bytes:
+        """What closes a list."""
+        return b"]}\n"
+
+    # -- events -----------------------------------------------------------------------------------------------
+
+    def event(self, event: WatchEvent, *, first: bool = False) -> bytes:
+        """One event as a line of JSON; made once for all watchers of this representation."""
+        key = self.event_key(first)
+        frame = event.encodings.get(key)
+        if frame is None:
+            frame = event.encodings[key] = self._frame(event, first)
+        return frame
+
+    def event_key(self, first: bool) -> Hashable:
+        """Under which key an event keeps its frame."""
+        return self.key
+
+    def _frame(self, event: WatchEvent, first: bool) -> bytes:
+        if event.type is EventType.ERROR:
+            status = orjson.dumps(_status_of(event, self.scope))
+            return b'{"type":"ERROR","object":%b}\n' % status
+        if event.type is EventType.BOOKMARK:
+            return b'{"type":"BOOKMARK","object":%b}\n' % orjson.dumps(self.bookmark(event, first))
+        assert event.object is not None
+        return b'{"type":"%b","object":%b}\n' % (event.type.encode(), self.event_object(event.object, first))
+
+    def event_object(self, stored: StoredObject, first: bool) -> bytes:
+        """The object of an event."""
+        return self.one(stored)
+
+    def bookmark(self, event: WatchEvent, first: bool) -> Object:
+        """The object of a bookmark: of the kind, with nothing but a version (and the mark that ends initial events)."""
+        scope = self.scope
+        gvk = scope.kind.gvk
+        meta = bookmark_metadata(event)
+        body: Object = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": meta}
+        if not scope.kind.builtin:
+            return body
+        return scope.kind.decode(body, None)
+
+
+class MetadataRenderer(Renderer):
+    """Writes PartialObjectMetadata."""
+
+    def __init__(self, scope: Scope, accepted: Accepted) -> None:
+        super().__init__(scope, accepted)
+        self.version = accepted.target_version
+        self.key = ("metadata", self.version)
+
+    def one(self, result: Result) -> bytes:
+        """The metadata of an object; a Status as it is."""
+        obj = result.data() if isinstance(result, StoredObject) else result
+        if obj.get("kind") == "Status":
+            return orjson.dumps(obj)
+        return orjson.dumps(partial_metadata(obj, self.version))
+
+    def list_head(self, result: ListResult) -> bytes:
+        """PartialObjectMetadataList up to its items."""
+        meta = orjson.dumps(self.list_metadata(result))
+        version = f"meta.k8s.io/{self.version}".encode()
+        return b'{"kind":"PartialObjectMetadataList","apiVersion":"%b","metadata":%b,"items":[' % (version, meta)
+
+    def list_items(self, items: list[StoredObject], *, first: bool) -> bytes:
+        """Some items; each says its kind."""
+        joined = b",".join([self.one(item) for item in items])
+        return joined if first or not joined else b"," + joined
+
+    def bookmark(self, event: WatchEvent, first: bool) -> Object:
+        """A bookmark is PartialObjectMetadata too."""
+        found = partial_metadata({"metadata": bookmark_metadata(event)}, self.version)
+        found["metadata"].setdefault("creationTimestamp", None)
+        return found
+
+
+class TableRenderer(Renderer):
+    """Writes Tables."""
+
+    def __init__(self, scope: Scope, accepted: Accepted, include: str) -> None:
+        super().__init__(scope, accepted)
+        self.version = accepted.target_version
+        self.include = include or "Metadata"
+        self.key = ("table", self.version, self.include, scope.kind.gvk)
+        self.spec = scope.behavior.table or DEFAULT_TABLE
+        self._columns = [c.definition() for c in self.spec.columns]
+
+    def event_key(self, first: bool) -> Hashable:
+        """The first event of a watch carries the columns: another frame."""
+        return (self.key, first)
+
+    def _row(self, obj: Object, versioned: Object | None = None) -> Object:
+        shown: Object | None
+        if self.include == "None":
+            shown = None
+        elif self.include == "Object":
+            shown = self._versioned_dict(versioned if versioned is not None else dict(obj))
+        else:
+            shown = partial_metadata(obj, self.version)
+        return row(obj, self.spec, time.time(), shown)
+
+    def _table(self, rows: list[Object], meta: Object, columns: list[Object] | None) -> Object:
+        return {
+            "kind": "Table",
+            "apiVersion": f"meta.k8s.io/{self.version}",
+            "metadata": meta,
+            "columnDefinitions": columns,
+            "rows": rows,
+        }
+
+    def one(self, result: Result) -> bytes:
+        """A table of one row; a Status as it is."""
+        obj = result.data() if isinstance(result, StoredObject) else result
+        if obj.get("kind") == "Status":
+            return orjson.dumps(obj)
+        meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        return orjson.dumps(self._table([self._row(obj)], meta, self._columns))
+
+    def list_head(self, result: ListResult) -> bytes:
+        """The table up to its rows."""
+        table = self._table([], self.list_metadata(result), self._columns)
+        return orjson.dumps(table)[:-2]
+
+    def list_metadata(self, result: ListResult) -> Object:
+        """A table's metadata leaves out an empty continue."""
+        meta = super().list_metadata(result)
+        if not meta.get("continue"):
+            meta.pop("continue", None)
+        return meta
+
+    def list_items(self, items: list[StoredObject], *, first: bool) -> bytes:
+        """Some rows."""
+        joined = b",".join([orjson.dumps(self._row(item.data())) for item in items])
+        return joined if first or not joined else b"," + joined
+
+    def event_object(self, stored: StoredObject, first: bool) -> bytes:
+        """A table of one row; only the first of a watch has columns."""
+        obj = stored.data()
+        meta = {"resourceVersion": str(stored.resource_version)}
+        return orjson.dumps(self._table([self._row(obj)], meta, self._columns if first else None))
+
+    def bookmark(self, event: WatchEvent, first: bool) -> Object:
+        """A table of one row for an object that has only a version."""
+        gvk = self.scope.kind.gvk
+        meta = bookmark_metadata(event)
+        empty: Object = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": meta}
+        obj = self.scope.kind.decode(empty, None) if self.scope.kind.builtin else empty
+        table_meta = {"resourceVersion": meta["resourceVersion"]}
+        return self._table([self._row(obj)], table_meta, self._columns if first else None)
+
+
+def bookmark_metadata(event: WatchEvent) -> Object:
+    """The metadata of a bookmark's object."""
+    meta: Object = {"resourceVersion": str(event.resource_version)}
+    if event.initial_events_end:
+        meta["annotations"] = {INITIAL_EVENTS_END: "true"}
+    return meta
+
+
+def _status_of(event: WatchEvent, scope: Scope) -> Object:
+    error = event.error
+    if isinstance(error, StorageError):
+        error = to_api_error(error, scope.info.group_resource, "", "watch")
+    if not isinstance(error, ApiError):
+        error = errors.internal_error(str(error))
+    return error.status()
+
+
+def renderer_for(scope: Scope, accepted: Accepted, include: str = "") -> Renderer:
+    """The renderer of a form, made once per scope. Raises a 400 for an unknown `includeObject`."""
+    key = (accepted.target, accepted.target_version, include)
+    found = scope.renderers.get(key)
+    if found is None:
+        found = scope.renderers[key] = _make(scope, accepted, include)
+    return found  # type: ignore[no-any-return]
+
+
+def _make(scope: Scope, accepted: Accepted, include: str) -> Renderer:
+    if accepted.target == "Table":
+        if include not in ("", "None", "Metadata", "Object"):
+            wrong = f"includeObject: Invalid value: \"{include}\": must be 'Metadata', 'Object', 'None', or empty"
+            raise errors.bad_request(f"Unable to convert to Table as requested: {wrong}")
+        return TableRenderer(scope, accepted, include)
+    if accepted.target:
+        return MetadataRenderer(scope, accepted)
+    return Renderer(scope, accepted)
+
+
+def finish(body: bytes, accepted: Accepted, status: int = 200) -> Response:
+    """A response with a JSON body in the form asked for."""
+    if accepted.media_type == YAML:
+        return Response(status, dump_yaml(orjson.loads(body)), ((b"content-type", b"application/yaml"),))
+    if accepted.pretty:
+        body = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
+    if not body.endswith(b"\n"):
+        body += b"\n"
+    return Response(status, body)

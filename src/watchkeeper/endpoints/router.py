@@ -1,0 +1,129 @@
+"""From a resource request to its scope and handler. Paths are data: the table of what is served decides."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from watchkeeper.endpoints.handlers.connect import connect
+from watchkeeper.endpoints.handlers.create import create, create_named
+from watchkeeper.endpoints.handlers.delete import delete, delete_collection
+from watchkeeper.endpoints.handlers.get import get
+from watchkeeper.endpoints.handlers.list import list_collection
+from watchkeeper.endpoints.handlers.patch import patch
+from watchkeeper.endpoints.handlers.update import update
+from watchkeeper.endpoints.handlers.watch import watch
+from watchkeeper.endpoints.response import Response, text_response
+from watchkeeper.endpoints.scope import Scope, ServedResource, ServedTable
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.request.info import RequestInfo
+from watchkeeper.request.request import Request
+
+Handler = Callable[[Request, Scope], "Response | Awaitable[Response]"]
+Handled = Response | Awaitable[Response]
+
+_OBJECT: dict[str, tuple[str, Handler]] = {
+    "GET": ("get", get),
+    "PUT": ("update", update),
+    "PATCH": ("patch", patch),
+    "DELETE": ("delete", delete),
+}
+_COLLECTION: dict[str, tuple[str, Handler]] = {
+    "GET": ("list", list_collection),
+    "POST": ("create", create),
+    "DELETE": ("deletecollection", delete_collection),
+}
+_SUBRESOURCE: dict[str, tuple[str, Handler]] = {
+    "GET": ("get", get),
+    "PUT": ("update", update),
+    "PATCH": ("patch", patch),
+    "POST": ("create", create_named),
+    "DELETE": ("delete", delete),
+}
+
+
+class Router:
+    """Finds who answers a resource request."""
+
+    def __init__(self, served: ServedTable) -> None:
+        self.served = served
+
+    def route(self, request: Request) -> Handled:
+        """Answer a resource request, or begin to. Raises the 404 and 405 of the reference."""
+        info = request.info
+        found = self.served.find(info.group, info.version, info.resource)
+        if found is None or len(info.parts) > 3 and not self._takes_path(found, info):
+            return self._unknown(info)
+        if found.info.namespaced != bool(info.namespace) and not self._collection_of_all(found, request):
+            return self._misplaced(found, request)
+        if info.subresource:
+            return self._subresource(found, request)
+        if info.name and len(info.parts) > 1:
+            return self._object(found, request)
+        return self._collection(found, request)
+
+    @staticmethod
+    def _takes_path(found: ServedResource, info: RequestInfo) -> bool:
+        scope = found.subresources.get(info.subresource)
+        return scope is not None and "connect" in scope.verbs
+
+    def _unknown(self, info: RequestInfo) -> Response:
+        if not self.served.has_group(info.group) or self.served.is_custom_group(info.group):
+            versions = self.served.versions(info.group)
+            if info.version not in versions:
+                return text_response(404, "404 page not found\n")
+        raise not_found()
+
+    @staticmethod
+    def _collection_of_all(found: ServedResource, request: Request) -> bool:
+        """Whether it asks for the objects of all namespaces, or for a namespace itself, whose path looks namespaced."""
+        info = request.info
+        if found.info.namespaced:
+            return request.method == "GET" and len(info.parts) == 1
+        return found.info.gvr.resource == "namespaces" and not found.info.gvr.group
+
+    @staticmethod
+    def _misplaced(found: ServedResource, request: Request) -> Response:
+        if found.info.namespaced and len(request.info.parts) == 1:
+            raise method_not_allowed()
+        raise not_found()
+
+    def _object(self, found: ServedResource, request: Request) -> Handled:
+        entry = _OBJECT.get(request.method)
+        if entry is None or entry[0] not in found.scope.verbs:
+            raise method_not_allowed()
+        if request.info.deprecated_watch:
+            return watch(request, found.scope)
+        return entry[1](request, found.scope)
+
+    def _collection(self, found: ServedResource, request: Request) -> Handled:
+        entry = _COLLECTION.get(request.method)
+        scope = found.scope
+        if entry is None or (entry[0] not in scope.verbs):
+            raise method_not_allowed()
+        if request.info.verb == "watch" and request.method == "GET":
+            if "watch" not in scope.verbs:
+                raise method_not_allowed()
+            return watch(request, scope)
+        return entry[1](request, scope)
+
+    def _subresource(self, found: ServedResource, request: Request) -> Handled:
+        scope = found.subresources.get(request.info.subresource)
+        if scope is None:
+            raise not_found()
+        if "connect" in scope.verbs:
+            return connect(request, scope)
+        entry = _SUBRESOURCE.get(request.method)
+        if entry is None or entry[0] not in scope.verbs:
+            raise method_not_allowed()
+        return entry[1](request, scope)
+
+
+def not_found() -> ApiError:
+    """404 for a path of a known group that leads nowhere."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def method_not_allowed() -> ApiError:
+    """405 for a path that knows other methods."""
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message, details={})

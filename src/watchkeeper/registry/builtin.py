@@ -1,0 +1,157 @@
+"""The registry of built-in resources: a Store for each stored resource, and the stores of their subresources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from watchkeeper.apis.behavior import Behaviors, KindBehavior
+from watchkeeper.apis.catalog import ResourceInfo
+from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
+from watchkeeper.registry.namespaces import FinalizeStrategy, NamespaceStore, NamespaceStrategy
+from watchkeeper.registry.store import Hooks, StatusStore, Store, StoreConfig
+from watchkeeper.registry.strategy import StatusStrategy, Strategy
+from watchkeeper.runtime.scheme import Scheme
+from watchkeeper.storage.interface import Interface
+from watchkeeper.storage.prefixes import resource_prefix
+
+Object = dict[str, Any]
+
+_RETURNS_DELETED = frozenset(
+    {
+        GroupResource("", name)
+        for name in (
+            "persistentvolumeclaims",
+            "persistentvolumes",
+            "pods",
+            "podtemplates",
+            "resourcequotas",
+            "serviceaccounts",
+            "services",
+        )
+    }
+)
+"""Resources whose DELETE answers with the object instead of a Status."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageSpec:
+    """What storage for one resource needs to know."""
+
+    resource: GroupResource
+    kind: GroupVersionKind
+    prefix: str
+    namespaced: bool
+    behavior: KindBehavior
+
+
+StorageProvider = Callable[[StorageSpec], Interface]
+"""Opens the storage of a resource: cached or not, encrypted or not, wherever the options say."""
+
+
+@dataclass(slots=True, kw_only=True)
+class BuiltinOptions:
+    """What the operator decides about built-in resources."""
+
+    event_ttl: int = 3600
+    """Seconds that Events are kept."""
+    hooks: Mapping[GroupResource, Hooks] = field(default_factory=dict)
+
+
+class BuiltinRegistry:
+    """All built-in stores. Resources that share stored objects (core and events.k8s.io Events) share a Store."""
+
+    def __init__(
+        self,
+        scheme: Scheme,
+        behaviors: Behaviors,
+        storage: StorageProvider,
+        options: BuiltinOptions | None = None,
+    ) -> None:
+        self._scheme = scheme
+        self._behaviors = behaviors
+        self._storage = storage
+        self._options = options or BuiltinOptions()
+        self._stores: dict[GroupResource, Store] = {}
+
+    def stores(self) -> list[Store]:
+        """All stores made so far."""
+        return list(self._stores.values())
+
+    def behavior(self, hub: GroupVersionKind) -> KindBehavior:
+        """The behavior of a kind."""
+        return self._behaviors.of(hub.group_kind)
+
+    def find(self, resource: GroupResource) -> Store:
+        """The store of a stored resource by its hub group. Raises KeyError."""
+        return self._stores[resource]
+
+    def store(self, info: ResourceInfo) -> Store:
+        """The store behind a resource, made at first need."""
+        hub = self._scheme.kind(info.kind).hub
+        resource = GroupResource(hub.group, info.gvr.resource)
+        found = self._stores.get(resource)
+        if found is None:
+            found = self._stores[resource] = self._make(info, hub, resource)
+        return found
+
+    def _make(self, info: ResourceInfo, hub: GroupVersionKind, resource: GroupResource) -> Store:
+        behavior = self.behavior(hub)
+        prefix = resource_prefix(resource.group, resource.resource)
+        spec = StorageSpec(resource=resource, kind=hub, prefix=prefix, namespaced=info.namespaced, behavior=behavior)
+        has_status = any(s.name == "status" for s in info.subresources)
+        namespaces = resource == GroupResource("", "namespaces")
+        strategy_class = NamespaceStrategy if namespaces else Strategy
+        strategy = strategy_class(hub, behavior, namespaced=info.namespaced, has_status=has_status)
+        config = StoreConfig(
+            resource=resource,
+            storage=self._storage(spec),
+            strategy=strategy,
+            prefix=prefix,
+            ttl=self._event_ttl if resource == GroupResource("", "events") else None,
+            returns_deleted_object=resource in _RETURNS_DELETED,
+            hooks=self._options.hooks.get(resource),
+        )
+        return NamespaceStore(config) if namespaces else Store(config)
+
+    def _event_ttl(self, _obj: Object) -> int:
+        return self._options.event_ttl
+
+    def subresource(self, info: ResourceInfo, name: str) -> Any:
+        """The store of a subresource that changes part of the object, or None for another kind of subresource."""
+        store = self.store(info)
+        behavior, namespaced = store.strategy.behavior, info.namespaced
+        special = behavior.extra.get("subresources", {}).get(name)
+        if special is not None:
+            return StatusStore(store, PartStrategy(store.kind, behavior, special, namespaced=namespaced))
+        if name == "status":
+            return StatusStore(store, StatusStrategy(store.kind, behavior, namespaced=namespaced, has_status=True))
+        if name == "finalize":
+            return StatusStore(store, FinalizeStrategy(store.kind, behavior, namespaced=namespaced, has_status=True))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class PartHooks:
+    """How a kind updates through a subresource of its own, such as a Pod's ephemeralcontainers."""
+
+    prepare: Callable[[Object, Object], None]
+    """(new, old): keep all of the old state but the part the subresource stands for."""
+    validate: Callable[[Object, Object], list[Any]]
+
+
+class PartStrategy(StatusStrategy):
+    """A strategy whose rules are the kind's own."""
+
+    def __init__(self, kind: GroupVersionKind, behavior: KindBehavior, hooks: PartHooks, *, namespaced: bool) -> None:
+        super().__init__(kind, behavior, namespaced=namespaced, has_status=True)
+        self.hooks = hooks
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        """As the kind says."""
+        self.hooks.prepare(obj, old)
+
+    def validate_update(self, obj: Object, old: Object) -> list[Any]:
+        """As the kind says."""
+        return self.hooks.validate(obj, old)
