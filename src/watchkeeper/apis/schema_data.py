@@ -1,0 +1,117 @@
+"""The built-in kinds as data: loads the file that `tools/reduce_schema.py` writes into schema nodes and a catalog.
+
+The file is read once per process, at its first use, in some ten milliseconds; its servers share the nodes.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources as package_resources
+from typing import Any
+
+import orjson
+
+from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
+from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
+from watchkeeper.runtime.schema import Field, ListType, Omit, Schema, SchemaType
+
+_POINTER, _REQUIRED, _OMIT_ZERO, _OMIT_NEVER = 1, 2, 4, 8
+"""The bits of a field's flags, as the reducer writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaData:
+    """Everything the data file says."""
+
+    kinds: Mapping[GroupVersionKind, Schema]
+    """Every kind at every served version, lists and options included."""
+    definitions: Mapping[str, Schema]
+    """Every struct and every type that encodes itself, by definition name, such as `io.k8s.api.core.v1.Pod`."""
+    resources: tuple[ResourceInfo, ...]
+    """What is served, in the order of the reference's discovery."""
+
+
+@functools.cache
+def schema_data() -> SchemaData:
+    """The built-in kinds."""
+    path = package_resources.files("watchkeeper.apis") / "data" / "schemas.json.gz"
+    raw = orjson.loads(gzip.decompress(path.read_bytes()))
+    nodes = _nodes(raw["types"])
+    kinds = {GroupVersionKind(group, version, kind): nodes[index] for group, version, kind, index in raw["kinds"]}
+    named = ((node, entry) for node, entry in zip(nodes, raw["types"], strict=True) if node.name)
+    definitions = {node.name: node for node, entry in named if "variant" not in entry}
+    return SchemaData(kinds, definitions, tuple(_resource(entry) for entry in raw["resources"]))
+
+
+def kind_schema(gvk: GroupVersionKind) -> Schema:
+    """The schema of a built-in kind. Raises KeyError."""
+    return schema_data().kinds[gvk]
+
+
+def resources() -> list[ResourceInfo]:
+    """All built-in resources at all served versions, in the order of discovery."""
+    return list(schema_data().resources)
+
+
+def _nodes(entries: list[dict[str, Any]]) -> list[Schema]:
+    types = {t.value: t for t in SchemaType}
+    nodes = [
+        Schema(
+            type=types[entry["type"]],
+            name=entry.get("name", ""),
+            go_type=entry["go"],
+            format=entry.get("format", ""),
+            enum=tuple(entry.get("enum", ())),
+            atomic=entry.get("atomic", False),
+        )
+        for entry in entries
+    ]
+    for node, entry in zip(nodes, entries, strict=True):
+        if "fields" in entry:
+            node.fields = {each[0]: _field(nodes, each) for each in entry["fields"]}
+        elif "of" in entry:
+            node.element = nodes[entry["of"]]
+    for node, entry in zip(nodes, entries, strict=True):
+        if "list" in entry:
+            _make_list(node, entry)
+    return nodes
+
+
+def _make_list(node: Schema, entry: dict[str, Any]) -> None:
+    node.list_type = ListType(entry["list"])
+    node.list_map_keys = tuple(entry.get("keys", ()))
+    if node.list_map_keys and node.element is not None:
+        fields = node.element.fields
+        node.keyed_defaults = {k: fields[k].default for k in node.list_map_keys if fields[k].default is not ...}
+
+
+def _field(nodes: list[Schema], entry: list[Any]) -> Field:
+    name, index, flags = entry[:3]
+    omit = Omit.NEVER if flags & _OMIT_NEVER else Omit.ZERO if flags & _OMIT_ZERO else Omit.EMPTY
+    found = Field(name, nodes[index], bool(flags & _REQUIRED), bool(flags & _POINTER), omit)
+    if len(entry) > 3:
+        more = entry[3]
+        found.default = more.get("default", ...)
+        found.patch_merge_key = more.get("mergeKey", "")
+        found.patch_strategy = frozenset(more.get("strategy", "").split(",")) - {""}
+    return found
+
+
+def _resource(entry: dict[str, Any]) -> ResourceInfo:
+    group, version = entry["group"], entry["version"]
+    return ResourceInfo(
+        gvr=GroupVersionResource(group, version, entry["resource"]),
+        kind=GroupVersionKind(group, version, entry["kind"]),
+        singular=entry["singular"],
+        namespaced=entry["namespaced"],
+        verbs=tuple(entry["verbs"]),
+        short_names=tuple(entry.get("shortNames", ())),
+        categories=tuple(entry.get("categories", ())),
+        subresources=tuple(
+            SubresourceInfo(name, GroupVersionKind(sub_group, sub_version, kind), tuple(verbs))
+            for name, sub_group, sub_version, kind, verbs in entry.get("subresources", ())
+        ),
+    )

@@ -1,0 +1,301 @@
+"""Decoding of built-in kinds: prunes, checks and normalizes a parsed body, quickly when it is plain.
+
+A decoder does what a round trip through the reference's compiled-in type does: unknown fields and nulls go, wrong types
+are refused, zero values are left out or filled in, times, quantities and bytes take their canonical form.
+
+For each struct a function is made, at its first use, that walks the entries of a dict once. It knows only what is
+allowed; at anything else it stops, and `unmarshal` decodes the whole body again in full and finds the
+words. What the fast walk has changed until then does no harm: it only ever replaces values by their canonical form.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from watchkeeper.runtime.base64_text import canonical_base64
+from watchkeeper.runtime.quantity import canonical_quantity
+from watchkeeper.runtime.schema import Field, Schema, SchemaType
+from watchkeeper.runtime.scheme import Decoder, Object
+from watchkeeper.runtime.timestamps import canonical_micro_time, canonical_time
+from watchkeeper.runtime.unmarshal import INT_RANGES, unmarshal
+from watchkeeper.runtime.zero import (
+    keeps_empty_lists,
+    omitted,
+    shows_when_unset,
+    zero_field,
+    zero_value,
+)
+
+_Walk = Callable[[Any], Any]
+"""Takes a value, returns it or what it becomes; `_DROP` when the field is left out. At what is not plain it raises
+_NotPlain, or what Python raises by itself: KeyError at an unknown field, AttributeError at a list in place of a dict."""
+
+
+class _NotPlain(Exception):
+    """The fast walk met what it does not know."""
+
+
+class _Drop:
+    """Marks a field that is left out."""
+
+
+_NOT_PLAIN = _NotPlain()
+_DROP = _Drop()
+_STOPS = (_NotPlain, KeyError, AttributeError, ValueError, RecursionError)
+
+
+def compile_decoder(schema: Schema) -> Decoder:
+    """A decoder of a built-in kind. It changes the object it is given and returns it. Nothing is compiled before that."""
+    walk: _Walk | None = None
+
+    def decode(obj: Object, unknown: list[str] | None = None) -> Object:
+        nonlocal walk
+        if walk is None:
+            walk = _struct(schema)
+        try:
+            return walk(obj)  # type: ignore[no-any-return]
+        except _STOPS:
+            return unmarshal(schema, obj, unknown)
+
+    return decode
+
+
+_SOURCE = """
+def make(plain, walks, empties, drop, {parameters}):
+    def walk(obj):
+        dropped = None
+        for name, value in obj.items():
+            wanted = plain[name]
+            if wanted is value.__class__ and value:
+                if wanted is not int or -2147483648 <= value <= 2147483647:
+                    continue
+            new = walks[name](value) if value else empties[name](value)
+            if new is value:
+                continue
+            if new is not drop:
+                obj[name] = new
+            elif dropped is None:
+                dropped = [name]
+            else:
+                dropped.append(name)
+        if dropped is not None:
+            for name in dropped:
+                del obj[name]
+        {unset}
+        return obj
+    return walk
+"""
+"""A text, number or true where one belongs needs no further look: they are most of any object."""
+
+
+@functools.cache
+def _maker(unset: int) -> Callable[..., _Walk]:
+    """Makes walks over structs of which `unset` fields show although nobody set them."""
+    source = _SOURCE.format(
+        parameters=", ".join(f"name_{i}, zero_{i}" for i in range(unset)),
+        unset="\n        ".join(f"if name_{i} not in obj: obj[name_{i}] = zero_{i}()" for i in range(unset)),
+    )
+    scope: dict[str, Any] = {}
+    exec(compile(source, f"<walk over a struct with {unset} unset fields>", "exec"), scope)
+    return scope["make"]  # type: ignore[no-any-return]
+
+
+_STRUCTS: dict[Schema, _Walk] = {}
+
+
+def _struct(schema: Schema) -> _Walk:
+    """The walk over a struct. Recursive types find themselves in the cache before their tables are complete."""
+    if (known := _STRUCTS.get(schema)) is not None:
+        return known
+    plain: dict[str, type | None] = {}
+    walks: dict[str, _Walk] = {}
+    empties: dict[str, _Walk] = {}
+    unset: list[Any] = []
+    for field in schema.fields.values():
+        if shows_when_unset(field):
+            unset += [field.name, _maker_of(zero_field(field))]
+    walk = _STRUCTS[schema] = _maker(len(unset) // 2)(plain, walks, empties, _DROP, *unset)
+    for field in schema.fields.values():
+        plain[field.name] = _PLAIN.get(field.schema.type) if not _has_form(field.schema) else None
+        walks[field.name] = inner = _value(field.schema)
+        empties[field.name] = _empty(field, inner, keep=keeps_empty_lists(schema))
+    return walk
+
+
+def _maker_of(zero: Any) -> Callable[[], Any]:
+    """Makes fresh zero values like the given one."""
+    if zero == {}:
+        return dict
+    return (lambda: copy.deepcopy(zero)) if isinstance(zero, dict) else (lambda: zero)
+
+
+_PLAIN = {SchemaType.STRING: str, SchemaType.BOOLEAN: bool, SchemaType.INTEGER: int}
+
+
+def _has_form(schema: Schema) -> bool:
+    return schema.type is SchemaType.STRING and schema.format != ""
+
+
+def _empty(field: Field, inner: _Walk, *, keep: bool) -> _Walk:
+    """The walk of a field's value when that is null, or zero or empty of whatever type."""
+    schema = field.schema
+    null = None if field.pointer else zero_value(schema)
+    collection = schema.type is SchemaType.LIST or schema.type is SchemaType.MAP
+    struct = schema.type is SchemaType.STRUCT and not field.pointer
+
+    def walk(value: Any) -> Any:
+        if value is None:
+            new = zero_value(schema) if struct else null
+        else:
+            new = inner(value)
+            if collection and not new and not keep:
+                new = None
+        return _DROP if omitted(field, new) else new
+
+    return walk
+
+
+def _value(schema: Schema) -> _Walk:
+    """The walk of a type, for a value that is not null."""
+    kind, form = schema.type, schema.format
+    if kind is SchemaType.STRUCT:
+        return _struct(schema)
+    if kind is SchemaType.LIST:
+        return _list(schema)
+    if kind is SchemaType.MAP:
+        return _map(schema)
+    if kind is SchemaType.ANY:
+        return _refuse if form.startswith("schema-or-") else _keep
+    if kind is SchemaType.INTEGER:
+        return _integer(*INT_RANGES[form])
+    return _SCALARS[kind] if kind is not SchemaType.STRING else _TEXTS[form]
+
+
+def _list(schema: Schema) -> _Walk:
+    element = schema.element
+    assert element is not None
+    if element.type is SchemaType.STRING and not element.format:
+        return _texts_in_list
+    inner, not_plain = _value(element), _NOT_PLAIN
+
+    def walk_structs(items: Any) -> Any:
+        if items.__class__ is not list:
+            raise not_plain
+        for item in items:
+            inner(item)
+        return items
+
+    def walk(items: Any) -> Any:
+        if items.__class__ is not list or None in items:
+            raise not_plain
+        for index, item in enumerate(items):
+            items[index] = inner(item)
+        return items
+
+    return walk_structs if element.type is SchemaType.STRUCT else walk
+
+
+def _map(schema: Schema) -> _Walk:
+    element = schema.element
+    assert element is not None
+    if element.type is SchemaType.STRING and not element.format:
+        return _texts_in_map
+    inner, not_plain = _value(element), _NOT_PLAIN
+
+    def walk(items: Any) -> Any:
+        for key, item in items.items():
+            if item is None:
+                raise not_plain
+            new = inner(item)
+            if new is not item:
+                items[key] = new
+        return items
+
+    return walk
+
+
+def _texts_in_list(items: Any) -> Any:
+    if items.__class__ is not list:
+        raise _NOT_PLAIN
+    for item in items:
+        if item.__class__ is not str:
+            raise _NOT_PLAIN
+    return items
+
+
+def _texts_in_map(items: Any) -> Any:
+    for item in items.values():
+        if item.__class__ is not str:
+            raise _NOT_PLAIN
+    return items
+
+
+def _keep(value: Any) -> Any:
+    return value
+
+
+def _refuse(_value: Any) -> Any:
+    raise _NOT_PLAIN
+
+
+def _integer(low: int, high: int) -> _Walk:
+    not_plain = _NOT_PLAIN
+
+    def walk(value: Any) -> Any:
+        if value.__class__ is int and low <= value <= high:
+            return value
+        raise not_plain
+
+    return walk
+
+
+def _number(value: Any) -> Any:
+    if value.__class__ is int or (value.__class__ is float and not value.is_integer()):
+        return value
+    raise _NOT_PLAIN
+
+
+def _boolean(value: Any) -> Any:
+    if value.__class__ is bool:
+        return value
+    raise _NOT_PLAIN
+
+
+def _int_or_string(value: Any) -> Any:
+    if value.__class__ is str or (value.__class__ is int and -(2**31) <= value < 2**31):
+        return value
+    raise _NOT_PLAIN
+
+
+def _text(value: Any) -> Any:
+    if value.__class__ is str:
+        return value
+    raise _NOT_PLAIN
+
+
+def _text_through(canonical: Callable[[str], str | None]) -> _Walk:
+    """A text in a form of its own. What is not in that form raises ValueError, which stops the walk as well."""
+
+    def walk(value: Any) -> Any:
+        if value.__class__ is str:
+            return canonical(value)
+        raise _NOT_PLAIN
+
+    return walk
+
+
+_SCALARS: dict[SchemaType, _Walk] = {
+    SchemaType.NUMBER: _number,
+    SchemaType.BOOLEAN: _boolean,
+    SchemaType.INT_OR_STRING: _int_or_string,
+}
+_TEXTS: dict[str, _Walk] = {
+    "": _text,
+    "quantity": _text_through(canonical_quantity),
+    "date-time": _text_through(canonical_time),
+    "micro-time": _text_through(canonical_micro_time),
+    "byte": _text_through(canonical_base64),
+}
