@@ -50,3 +50,11 @@ class Corrupt(KVError):
 
 class Closed(KVError):
     """The store was closed by its owner."""
+
+
+class InUse(KVError):
+    """Another process has the store. The message says which."""
+
+
+class Incompatible(KVError):
+    """What was found there is not a store, or not one that this program can use. The message says what to do."""
