@@ -1,0 +1,156 @@
+"""What the reference's default admission plugins set on new objects other than Pods."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
+from watchkeeper.meta import errors
+
+Object = dict[str, Any]
+
+ListObjects = Callable[[], Awaitable[list[Object]]]
+_CREATE = frozenset({Operation.CREATE})
+
+
+class StorageObjectInUseProtection(BasePlugin):
+    """Claims and volumes carry a finalizer that keeps them while they are used."""
+
+    name = "StorageObjectInUseProtection"
+    operations = _CREATE
+    FINALIZERS = {
+        "persistentvolumeclaims": "kubernetes.io/pvc-protection",
+        "persistentvolumes": "kubernetes.io/pv-protection",
+    }
+
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Add the finalizer, once."""
+        finalizer = self.FINALIZERS.get(attributes.resource.resource)
+        if finalizer is None or attributes.resource.group or attributes.subresource:
+            return None
+        assert attributes.obj is not None
+        meta = attributes.obj["metadata"]
+        finalizers = meta.get("finalizers") or []
+        if finalizer not in finalizers:
+            meta["finalizers"] = [*finalizers, finalizer]
+        return None
+
+
+class TaintNodesByCondition(BasePlugin):
+    """A new Node is tainted until somebody reports it ready."""
+
+    name = "TaintNodesByCondition"
+    operations = _CREATE
+    TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Add the taint, once."""
+        if attributes.resource.resource != "nodes" or attributes.resource.group or attributes.subresource:
+            return None
+        assert attributes.obj is not None
+        spec = attributes.obj.setdefault("spec", {})
+        taints = spec.get("taints") or []
+        if not any(t.get("key") == self.TAINT["key"] and t.get("effect") == self.TAINT["effect"] for t in taints):
+            spec["taints"] = [*taints, dict(self.TAINT)]
+        return None
+
+
+class DefaultStorageClass(BasePlugin):
+    """A claim that names no class gets the default one."""
+
+    name = "DefaultStorageClass"
+    operations = _CREATE
+    ANNOTATION = "storageclass.kubernetes.io/is-default-class"
+
+    def __init__(self, storage_classes: ListObjects) -> None:
+        self._storage_classes = storage_classes
+
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Look for the default only when the claim names none."""
+        if attributes.resource.resource != "persistentvolumeclaims" or attributes.subresource:
+            return None
+        assert attributes.obj is not None
+        spec = attributes.obj["spec"]
+        annotations = attributes.obj["metadata"].get("annotations") or {}
+        if spec.get("storageClassName") is not None or "volume.beta.kubernetes.io/storage-class" in annotations:
+            return None
+        return self._choose(spec)
+
+    async def _choose(self, spec: Object) -> None:
+        defaults = [c for c in await self._storage_classes() if is_default(c, self.ANNOTATION)]
+        if defaults:
+            spec["storageClassName"] = newest(defaults)["metadata"]["name"]
+
+
+class DefaultIngressClass(BasePlugin):
+    """An Ingress that names no class gets the default one."""
+
+    name = "DefaultIngressClass"
+    operations = _CREATE
+    ANNOTATION = "ingressclass.kubernetes.io/is-default-class"
+
+    def __init__(self, ingress_classes: ListObjects) -> None:
+        self._ingress_classes = ingress_classes
+
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Look for the default only when the Ingress names none."""
+        if attributes.resource.resource != "ingresses" or attributes.subresource:
+            return None
+        assert attributes.obj is not None
+        spec = attributes.obj.setdefault("spec", {})
+        annotations = attributes.obj["metadata"].get("annotations") or {}
+        if spec.get("ingressClassName") is not None or "kubernetes.io/ingress.class" in annotations:
+            return None
+        return self._choose(attributes, spec)
+
+    async def _choose(self, attributes: Attributes, spec: Object) -> None:
+        defaults = [c for c in await self._ingress_classes() if is_default(c, self.ANNOTATION)]
+        if defaults:
+            spec["ingressClassName"] = newest(defaults)["metadata"]["name"]
+
+
+class PersistentVolumeClaimResize(BasePlugin):
+    """A bound claim grows only if its class allows that."""
+
+    name = "PersistentVolumeClaimResize"
+    operations = frozenset({Operation.UPDATE})
+
+    def __init__(self, storage_classes: ListObjects) -> None:
+        self._storage_classes = storage_classes
+
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Ask about the class only when the claim grows."""
+        if attributes.resource.resource != "persistentvolumeclaims" or attributes.subresource:
+            return None
+        new, old = attributes.obj, attributes.old
+        if new is None or old is None:
+            return None
+        if _requested(new) == _requested(old) or not old["spec"].get("storageClassName"):
+            return None
+        return self._check(attributes, old["spec"]["storageClassName"])
+
+    async def _check(self, attributes: Attributes, class_name: str) -> None:
+        for found in await self._storage_classes():
+            if found["metadata"]["name"] == class_name and found.get("allowVolumeExpansion"):
+                return
+        why = (
+            "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must"
+            " support resize"
+        )
+        raise errors.forbidden(attributes.resource.group_resource, attributes.name, why)
+
+
+def _requested(claim: Object) -> Any:
+    return ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
+
+
+def is_default(obj: Object, annotation: str) -> bool:
+    """Whether a class is marked as the default."""
+    return (obj["metadata"].get("annotations") or {}).get(annotation) == "true"
+
+
+def newest(classes: list[Object]) -> Object:
+    """Of several defaults the one created last, then by name."""
+    ordered = sorted(classes, key=lambda c: c["metadata"]["name"])
+    return max(ordered, key=lambda c: c["metadata"].get("creationTimestamp") or "")

@@ -1,0 +1,109 @@
+"""What the reference's default admission plugins set on new Pods: priority, and tolerations of ailing nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
+from watchkeeper.meta import errors
+
+Object = dict[str, Any]
+
+SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+
+FindPriorityClass = Callable[[str], Awaitable["Object | None"]]
+"""Name -> the PriorityClass, None when there is none; "" -> the one that is the global default."""
+
+
+def is_new_pod(attributes: Attributes) -> bool:
+    """Whether a Pod is being created, not something on a subresource of one."""
+    return attributes.resource.resource == "pods" and not attributes.resource.group and not attributes.subresource
+
+
+class Priority(BasePlugin):
+    """Works out a Pod's priority and preemption policy from its priority class."""
+
+    name = "Priority"
+    operations = frozenset({Operation.CREATE})
+
+    def __init__(self, find: FindPriorityClass, has_default: Callable[[], bool]) -> None:
+        self._find = find
+        self._has_default = has_default
+
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Decide at once for Pods without a class when no class is the default."""
+        if not is_new_pod(attributes):
+            return None
+        assert attributes.obj is not None
+        spec = attributes.obj["spec"]
+        class_name = spec.get("priorityClassName") or ""
+        if not class_name and not self._has_default():
+            self._set(attributes, spec, 0, "PreemptLowerPriority")
+            return None
+        return self._from_class(attributes, spec, class_name)
+
+    async def _from_class(self, attributes: Attributes, spec: Object, class_name: str) -> None:
+        found = await self._find(class_name)
+        if found is None:
+            if not class_name:
+                self._set(attributes, spec, 0, "PreemptLowerPriority")
+                return
+            if class_name in SYSTEM_PRIORITIES:
+                self._set(attributes, spec, SYSTEM_PRIORITIES[class_name], "PreemptLowerPriority")
+                return
+            why = f"no PriorityClass with name {class_name} was found"
+            raise errors.forbidden(attributes.resource.group_resource, attributes.name, why)
+        spec["priorityClassName"] = found["metadata"]["name"]
+        policy = found.get("preemptionPolicy") or "PreemptLowerPriority"
+        self._set(attributes, spec, found.get("value", 0), policy)
+
+    @staticmethod
+    def _set(attributes: Attributes, spec: Object, value: int, policy: str) -> None:
+        resource, name = attributes.resource.group_resource, attributes.name
+        given = spec.get("priority")
+        if given is not None and given != value:
+            why = (
+                f"the integer value of priority ({given}) must not be provided in pod spec; priority admission"
+                f" controller computed {value} from the given PriorityClass name"
+            )
+            raise errors.forbidden(resource, name, why)
+        spec["priority"] = value
+        given_policy = spec.get("preemptionPolicy")
+        if given_policy is not None and given_policy != policy:
+            why = (
+                f"the string value of PreemptionPolicy ({given_policy}) must not be provided in pod spec; priority"
+                f" admission controller computed {policy} from the given PriorityClass name"
+            )
+            raise errors.forbidden(resource, name, why)
+        spec["preemptionPolicy"] = policy
+
+
+class DefaultTolerationSeconds(BasePlugin):
+    """Pods stay five minutes on a node that is not ready or unreachable, unless they say otherwise."""
+
+    name = "DefaultTolerationSeconds"
+    operations = frozenset({Operation.CREATE, Operation.UPDATE})
+    SECONDS = 300
+    KEYS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Add the tolerations that are missing."""
+        if not is_new_pod(attributes):
+            return None
+        assert attributes.obj is not None
+        spec = attributes.obj["spec"]
+        tolerations = spec.get("tolerations") or []
+        missing = [key for key in self.KEYS if not any(_tolerates(t, key) for t in tolerations)]
+        if missing:
+            added = [
+                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": self.SECONDS}
+                for key in missing
+            ]
+            spec["tolerations"] = [*tolerations, *added]
+        return None
+
+
+def _tolerates(toleration: Object, key: str) -> bool:
+    named = toleration.get("key") or ""
+    return named in ("", key) and (toleration.get("effect") or "") in ("", "NoExecute")
