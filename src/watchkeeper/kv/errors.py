@@ -1,7 +1,5 @@
 """What can go wrong in a key-value store. A closed tree: every backend translates its own errors into these."""
 
-# ruff: noqa: N818  (states of the store, named as etcd names them)
-
 from __future__ import annotations
 
 
