@@ -16,7 +16,7 @@ IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 _NAMESPACES = GroupResource("", "namespaces")
 _REVIEWS = frozenset({"localsubjectaccessreviews"})
 
-Phase = Callable[[str], "bool | None | Awaitable[bool | None]"]
+Phase = Callable[[str], "bool | Awaitable[bool | None] | None"]
 """Name of a namespace -> whether it is ending; None when it does not exist. An awaitable when memory cannot tell."""
 
 

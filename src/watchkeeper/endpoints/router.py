@@ -51,7 +51,7 @@ class Router:
         """Answer a resource request, or begin to. Raises the 404 and 405 of the reference."""
         info = request.info
         found = self.served.find(info.group, info.version, info.resource)
-        if found is None or len(info.parts) > 3 and not self._takes_path(found, info):
+        if found is None or (len(info.parts) > 3 and not self._takes_path(found, info)):
             return self._unknown(info)
         if found.info.namespaced != bool(info.namespace) and not self._collection_of_all(found, request):
             return self._misplaced(found, request)

@@ -96,7 +96,7 @@ class ServedResource:
 
 
 class ServedTable:
-    """Everything served, by group, version and resource. Changes while the server runs: custom resources come and go."""
+    """Everything served, by group, version and resource. Changes while the server runs, with custom resources."""
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, dict[str, ServedResource]]] = {}

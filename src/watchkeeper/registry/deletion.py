@@ -46,7 +46,7 @@ class Decision:
 
 
 def decide(obj: Object, options: DeleteOptions, behavior: KindBehavior, kind: GroupVersionKind) -> Decision:
-    """Decide on a deletion. Settles the grace period in `options` for graceful kinds. Raises Conflict on preconditions."""
+    """Decide on a deletion; settles the grace period in `options` for graceful kinds. Raises Conflict."""
     meta = obj["metadata"]
     _check_preconditions(meta, options, kind)
     if options.grace_period_seconds is not None and options.grace_period_seconds < 0:

@@ -39,7 +39,7 @@ def fill_system_fields(meta: dict[str, Any]) -> None:
 
 
 def ensure_namespace(meta: dict[str, Any], namespace: str) -> None:
-    """Set the namespace that the request names ("" for cluster-scoped kinds). Raises a 400 when the object has another."""
+    """Set the namespace that the request names ("" for cluster-scoped kinds). Raises a 400 for another one."""
     found = meta.get("namespace") or ""
     if found == namespace:
         return

@@ -1,4 +1,4 @@
-"""Namespaces: they end in two steps. A DELETE marks them; their content goes; when `spec.finalizers` is empty, they go."""
+"""Namespaces end in steps: a DELETE marks them, their content goes, and with the last of `spec.finalizers` they go."""
 
 from __future__ import annotations
 
