@@ -1,0 +1,68 @@
+"""Metrics as plain values: what is counted is kept where it happens, and turned into these when somebody asks."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+Labels = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One number of a family. `suffix` is appended to the family's name (`_bucket`, `_sum`, `_count`)."""
+
+    value: float
+    labels: Labels = ()
+    suffix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Numbers under one name. `kind` is counter, gauge or histogram."""
+
+    name: str
+    kind: str
+    help: str
+    samples: Sequence[Sample] = field(default=())
+
+
+Collector = Callable[[], Iterable[Family]]
+"""What a part of the server tells of itself when the metrics are asked for."""
+
+
+class Histogram:
+    """How often a number fell between which bounds. Hot paths may do what `observe` does themselves."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        """Upper bounds, inclusive, rising; a last bucket without a bound follows."""
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count one number."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def samples(self, labels: Labels = ()) -> Iterator[Sample]:
+        """Cumulative buckets, the sum and the count, as Prometheus wants them."""
+        bounds = [*(f"{bound:g}" for bound in self.bounds), "+Inf"]
+        for bound, count in zip(bounds, accumulate(self.counts), strict=True):
+            yield Sample(count, (*labels, ("le", bound)), "_bucket")
+        yield Sample(self.total, labels, "_sum")
+        yield Sample(sum(self.counts), labels, "_count")
+
+
+def gauge(name: str, text: str, values: Mapping[Labels, float]) -> Family:
+    """A family of numbers that rise and fall."""
+    return Family(name, "gauge", text, [Sample(value, labels) for labels, value in values.items()])
+
+
+def counter(name: str, text: str, values: Mapping[Labels, float]) -> Family:
+    """A family of numbers that only rise."""
+    return Family(name, "counter", text, [Sample(value, labels) for labels, value in values.items()])
