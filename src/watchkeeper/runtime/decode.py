@@ -31,7 +31,7 @@ from watchkeeper.runtime.zero import (
 
 _Walk = Callable[[Any], Any]
 """Takes a value, returns it or what it becomes; `_DROP` when the field is left out. At what is not plain it raises
-_NotPlain, or what Python raises by itself: KeyError at an unknown field, AttributeError at a list in place of a dict."""
+_NotPlain, or what Python itself raises: KeyError at an unknown field, AttributeError at a list instead of a dict."""
 
 
 class _NotPlain(Exception):
@@ -48,7 +48,7 @@ _STOPS = (_NotPlain, KeyError, AttributeError, ValueError, RecursionError)
 
 
 def compile_decoder(schema: Schema) -> Decoder:
-    """A decoder of a built-in kind. It changes the object it is given and returns it. Nothing is compiled before that."""
+    """A decoder of a built-in kind. It changes the object it is given and returns it. Nothing is compiled before."""
     walk: _Walk | None = None
 
     def decode(obj: Object, unknown: list[str] | None = None) -> Object:

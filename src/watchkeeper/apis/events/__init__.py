@@ -1,0 +1,1 @@
+"""Events as the group events.k8s.io shows them."""

@@ -1,0 +1,71 @@
+"""Gathers what the modules of built-in kinds contribute: defaults, conversions and behavior.
+
+A module that needs code for a kind is named in `MODULES` and has any of three names at its top level:
+
+    BEHAVIORS: list[KindBehavior]                                    hooks of the generic registry
+    DEFAULTS: dict[GroupVersionKind, Callable[[Object], None]]       fill in defaults, in place, at that version
+    CONVERSIONS: dict[GroupVersionKind, Conversion]                  for each version that is not the hub
+
+Several modules may give defaults for one version; they run in the order of `MODULES`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from watchkeeper.apis.behavior import Behaviors, KindBehavior
+from watchkeeper.apis.conversion import Conversion
+from watchkeeper.meta.gvk import GroupVersionKind
+
+Object = dict[str, Any]
+Defaulter = Callable[[Object], None]
+
+MODULES: tuple[str, ...] = (
+    "watchkeeper.apis.autoscaling.conversion",
+    "watchkeeper.apis.events.conversion",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """What all modules together say."""
+
+    defaults: Mapping[GroupVersionKind, Defaulter]
+    conversions: Mapping[GroupVersionKind, Conversion]
+    behaviors: Behaviors
+
+
+@functools.cache
+def contributions() -> Contributions:
+    """Import the modules of kinds and gather what they say. Raises ValueError where two contradict each other."""
+    defaults: dict[GroupVersionKind, list[Defaulter]] = {}
+    conversions: dict[GroupVersionKind, Conversion] = {}
+    behaviors: list[KindBehavior] = []
+    for name in MODULES:
+        module = import_module(name)
+        for gvk, defaulter in getattr(module, "DEFAULTS", {}).items():
+            defaults.setdefault(gvk, []).append(defaulter)
+        found = getattr(module, "CONVERSIONS", {})
+        if twice := conversions.keys() & found.keys():
+            raise ValueError(f"{name} converts {twice}, which another module does, too")
+        conversions.update(found)
+        behaviors += getattr(module, "BEHAVIORS", ())
+    kinds = [behavior.kind for behavior in behaviors]
+    if len(set(kinds)) < len(kinds):
+        raise ValueError(f"two modules give behavior to one of {sorted(k for k in kinds if kinds.count(k) > 1)}")
+    return Contributions({gvk: _in_turn(each) for gvk, each in defaults.items()}, conversions, Behaviors(behaviors))
+
+
+def _in_turn(defaulters: list[Defaulter]) -> Defaulter:
+    if len(defaulters) == 1:
+        return defaulters[0]
+
+    def default(obj: Object) -> None:
+        for each in defaulters:
+            each(obj)
+
+    return default
