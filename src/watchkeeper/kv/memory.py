@@ -7,9 +7,8 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
-from watchkeeper.aio.mailbox import Mailbox
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.kv.errors import Closed, Compacted, FutureRevision, KVError, LeaseNotFound
+from watchkeeper.kv.errors import Closed, Compacted, FutureRevision, LeaseNotFound
 from watchkeeper.kv.interface import (
     Event,
     EventType,
@@ -22,6 +21,7 @@ from watchkeeper.kv.interface import (
     WatchBatch,
 )
 from watchkeeper.kv.limits import check_lease_ttl, check_put
+from watchkeeper.kv.local_watch import LocalWatch
 from watchkeeper.kv.prefix_index import PrefixIndex
 
 
@@ -216,9 +216,6 @@ class MemoryKV:
             raise TypeError(f"{watch!r} is not a watch of this store")
         watch.mailbox.put_nowait(WatchBatch(self._revision))
 
-    def _forget(self, watch: MemoryWatch) -> None:
-        self._watches.remove(watch.prefix, watch)
-
     # Leases
 
     async def grant_lease(self, ttl: int) -> int:
@@ -301,58 +298,20 @@ class MemoryKV:
             raise FutureRevision(self._revision)
 
 
-class MemoryWatch:
+class MemoryWatch(LocalWatch):
     """A watch of a MemoryKV: its mailbox is filled in the same step as the write."""
 
-    __slots__ = ("_kv", "_taken", "after_revision", "mailbox", "prefix", "prev_kv")
+    __slots__ = ("_kv",)
 
     def __init__(self, kv: MemoryKV, prefix: bytes, after_revision: int, prev_kv: bool) -> None:
+        super().__init__(prefix, after_revision, prev_kv)
         self._kv = kv
-        self._taken = 0
-        self.prefix = prefix
-        self.after_revision = after_revision
-        self.prev_kv = prev_kv
-        self.mailbox: Mailbox[WatchBatch] = Mailbox()
 
-    def __repr__(self) -> str:
-        return f"<MemoryWatch {self.prefix!r} after {self.after_revision}: {self.mailbox!r}>"
+    def _reached(self) -> int:
+        return self._kv._revision
 
-    def __aiter__(self) -> MemoryWatch:
-        return self
-
-    async def __anext__(self) -> WatchBatch:
-        """Wait for the next batch."""
-        batch = await self.mailbox.take()
-        self._taken = batch.revision
-        return batch
-
-    def take_nowait(self) -> WatchBatch | None:
-        """The next batch if one is there. None after `close()`."""
-        try:
-            batch = self.mailbox.take_nowait()
-        except StopAsyncIteration:
-            return None
-        if batch is not None:
-            self._taken = batch.revision
-        return batch
-
-    def delivered_revision_nowait(self) -> int | None:
-        """The store's revision when nothing waits, else the last one before what waits."""
-        waiting = self.mailbox.items
-        if not waiting:
-            return self._taken if self.mailbox.closed else self._kv._revision
-        first = waiting[0]
-        return first.events[0].kv.mod_revision - 1 if first.events else first.revision
-
-    async def close(self) -> None:
-        """End the stream and drop what waits. Idempotent."""
-        self._kv._forget(self)
-        self.mailbox.close(StopAsyncIteration(), discard=True)
-
-    def end(self, error: KVError) -> None:
-        """Take no more events; the consumer gets `error` behind what waits."""
-        self._kv._forget(self)
-        self.mailbox.close(error)
+    def _forget(self) -> None:
+        self._kv._watches.remove(self.prefix, self)
 
 
 def _event(kv: KeyValue, prev: KeyValue | None) -> Event:

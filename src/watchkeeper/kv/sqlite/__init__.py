@@ -1,0 +1,12 @@
+"""A revisioned key-value store in one SQLite file.
+
+    optimistic_put ─▶ index (decide) ─▶ committer (group) ─▶ writer thread: one transaction ─▶ hub: publish ─▶ watches
+                                                                                                └─▶ the put returns
+    get, range ────▶ reader threads ─▶ held until what they saw is published ─▶ the read returns
+
+The revision that is published is all that anybody outside the writer thread can know of.
+"""
+
+from watchkeeper.kv.sqlite.store import SQLiteKV
+
+__all__ = ["SQLiteKV"]

@@ -1,0 +1,213 @@
+"""What an operator does with the file of a store: look at it, check, compact, shrink and copy it.
+
+`info`, `check` and `backup` may run while a server uses the file; `compact` and `vacuum` need it alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from watchkeeper.kv.errors import Compacted, FutureRevision, Incompatible, Unavailable
+from watchkeeper.kv.sqlite import reading
+from watchkeeper.kv.sqlite.compaction import STEP_ROWS, remove_history
+from watchkeeper.kv.sqlite.failure import translate
+from watchkeeper.kv.sqlite.files import open_file
+from watchkeeper.kv.sqlite.schema import APPLICATION_ID, connect
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """What there is to know of a file. Sizes in bytes; `history_rows` counts what is kept only for history."""
+
+    path: Path
+    schema_version: int
+    sqlite_version: str
+    revision: int
+    compact_revision: int
+    keys: int
+    history_rows: int
+    leases: int
+    size: int
+    size_in_use: int
+    wal_size: int
+
+
+def info(path: Path) -> FileInfo:
+    """Facts of the file. Raises Unavailable, Corrupt, Incompatible."""
+    wal = path.with_name(path.name + "-wal")
+    wal_size = wal.stat().st_size if wal.exists() else 0
+
+    def read(connection: sqlite3.Connection) -> FileInfo:
+        status = reading.status(connection, 0)
+
+        def one(sql: str) -> int:
+            return int(connection.execute(sql).fetchone()[0])
+
+        keys = one("SELECT count(*) FROM current")
+        return FileInfo(
+            path=path,
+            schema_version=one("PRAGMA user_version"),
+            sqlite_version=sqlite3.sqlite_version,
+            revision=status.revision,
+            compact_revision=status.compact_revision,
+            keys=keys,
+            history_rows=one("SELECT count(*) FROM log") - keys,
+            leases=one("SELECT count(*) FROM lease"),
+            size=status.db_size,
+            size_in_use=status.db_size_in_use,
+            wal_size=wal_size,
+        )
+
+    return _reading(path, read)
+
+
+_RULES = (
+    (
+        "keys whose newest row is missing or belongs to another key",
+        "SELECT count(*) FROM current c LEFT JOIN log l ON l.revision = c.revision WHERE l.key IS NOT c.key",
+    ),
+    (
+        "keys whose newest row disagrees with the index of current keys",
+        "SELECT count(*) FROM current c JOIN log l ON l.revision = c.revision WHERE l.version <> c.version "
+        "OR l.create_revision <> c.create_revision OR l.lease <> c.lease",
+    ),
+    (
+        "keys with a row newer than the current one",
+        "SELECT count(*) FROM current c WHERE EXISTS "
+        "(SELECT 1 FROM log l INDEXED BY replaced "
+        "WHERE l.key = c.key AND l.revision > c.revision AND l.prev_revision > 0)",
+    ),
+    (
+        "rows whose previous row is missing although history reaches back that far",
+        "SELECT count(*) FROM log l, meta WHERE l.revision > meta.compact_revision AND l.prev_revision > 0 "
+        "AND NOT EXISTS (SELECT 1 FROM log p WHERE p.revision = l.prev_revision AND p.key = l.key)",
+    ),
+    (
+        "rows that cannot be",
+        "SELECT count(*) FROM log WHERE prev_revision >= revision OR create_revision > revision "
+        "OR version < 0 OR (version = 1 AND create_revision <> revision)",
+    ),
+    (
+        "a compacted revision beyond the newest",
+        "SELECT count(*) FROM meta WHERE compact_revision > (SELECT coalesce(max(revision), 1) FROM log)",
+    ),
+)
+
+
+def check(path: Path) -> list[str]:
+    """All that is wrong with the file, in words; empty when it is sound. Reads all of it.
+
+    Raises Unavailable when it cannot be opened, Corrupt when it cannot even be read, Incompatible.
+    """
+
+    def read(connection: sqlite3.Connection) -> list[str]:
+        problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+        if problems != ["ok"]:
+            return problems
+        found = ((int(connection.execute(sql).fetchone()[0]), rule) for rule, sql in _RULES)
+        return [f"{count} {rule}" for count, rule in found if count]
+
+    return _reading(path, read)
+
+
+def compact(path: Path, revision: int = 0) -> int:
+    """Forget history before `revision` (0: all history) and remove it; return the compacted revision.
+
+    Raises InUse, Compacted, FutureRevision, Unavailable, Corrupt, Incompatible.
+    """
+    file = open_file(_existing(path), "FULL")
+    try:
+        at = revision or file.revision
+        if at > file.revision:
+            raise FutureRevision(file.revision)
+        if at < file.compact_revision or (revision and at == file.compact_revision):
+            raise Compacted(file.compact_revision)
+        file.connection.execute("UPDATE meta SET compact_revision = ?", (at,))
+        while remove_history(file.connection, STEP_ROWS * 10):
+            pass
+        return at
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    finally:
+        file.close()
+
+
+def vacuum(path: Path) -> tuple[int, int]:
+    """Rebuild the file without free room; needs as much again while it runs. Returns its size before and after.
+
+    Raises InUse, Unavailable, Corrupt, Incompatible.
+    """
+    file = open_file(_existing(path), "FULL")
+    try:
+        file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        before = path.stat().st_size
+        file.connection.execute("VACUUM")
+        file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return before, path.stat().st_size
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+    finally:
+        file.close()
+
+
+def backup(path: Path, target: Path) -> None:
+    """Write a copy of one state of the store to the new file `target`, which appears only when it is complete.
+
+    Raises Unavailable (also when `target` exists), Corrupt, Incompatible.
+    """
+    if target.exists():
+        raise Unavailable(f"{target} exists already")
+    partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
+
+    def copy(connection: sqlite3.Connection) -> None:
+        os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        connection.execute("VACUUM INTO ?", (str(partial),))
+
+    try:
+        _reading(path, copy)
+        _sync(partial)
+        os.link(partial, target)
+        _sync(target.parent)
+    except OSError as error:
+        raise Unavailable(f"{target}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+
+
+def _reading(path: Path, job: Callable[[sqlite3.Connection], R]) -> R:
+    """Run `job` on a connection that leaves the file as it is."""
+    _existing(path)
+    try:
+        connection = connect(path, read_only=True)
+        try:
+            [application] = connection.execute("PRAGMA application_id").fetchone()
+            if application != APPLICATION_ID:
+                raise Incompatible(f"{path} is an SQLite database, but not a watchkeeper store")
+            return job(connection)
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise Unavailable(f"{path}: there is no such file")
+    return path
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

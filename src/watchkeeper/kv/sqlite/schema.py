@@ -1,0 +1,139 @@
+"""The tables of a store, how connections to it are set up, and how older files are brought up to date.
+
+`log` has one row for each revision that is still needed: by history, or as the newest of its key, or as the newest of
+all, which says what the store's revision is. `current` maps each key that exists to its newest row. Triggers keep
+`current`, so that one INSERT into `log` is a whole write. `prev_revision` is the row that a write replaced (0: none);
+it may have been compacted away.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from watchkeeper.kv.errors import Corrupt, Incompatible
+
+APPLICATION_ID = 0x776B6B76
+"""`wkkv`: marks the file as one of ours, for file(1) and for us."""
+
+Synchronous = Literal["FULL", "NORMAL", "OFF"]
+
+_VERSION_1 = """
+CREATE TABLE log (
+    revision INTEGER PRIMARY KEY,
+    key BLOB NOT NULL,
+    prev_revision INTEGER NOT NULL,
+    create_revision INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    lease INTEGER NOT NULL,
+    value BLOB NOT NULL
+);
+CREATE INDEX replaced ON log (key, revision, prev_revision) WHERE prev_revision > 0;
+CREATE TABLE current (
+    key BLOB PRIMARY KEY,
+    revision INTEGER NOT NULL,
+    create_revision INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    lease INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TRIGGER created AFTER INSERT ON log WHEN new.version = 1 BEGIN
+    INSERT INTO current VALUES (new.key, new.revision, new.create_revision, new.version, new.lease);
+END;
+CREATE TRIGGER updated AFTER INSERT ON log WHEN new.version > 1 BEGIN
+    UPDATE current SET revision = new.revision, version = new.version, lease = new.lease WHERE key = new.key;
+END;
+CREATE TRIGGER deleted AFTER INSERT ON log WHEN new.version = 0 BEGIN
+    DELETE FROM current WHERE key = new.key;
+END;
+CREATE TABLE lease (id INTEGER PRIMARY KEY, ttl INTEGER NOT NULL, expires REAL NOT NULL);
+CREATE TABLE meta (compact_revision INTEGER NOT NULL, compacted_through INTEGER NOT NULL);
+INSERT INTO meta VALUES (0, 1);
+"""
+
+Migration = Callable[[sqlite3.Connection], None]
+
+
+def _execute_all(script: str) -> Migration:
+    def migrate_by_script(connection: sqlite3.Connection) -> None:
+        statement = ""
+        for line in script.splitlines(keepends=True):
+            statement += line
+            if sqlite3.complete_statement(statement):
+                connection.execute(statement)
+                statement = ""
+
+    return migrate_by_script
+
+
+MIGRATIONS: tuple[Migration, ...] = (_execute_all(_VERSION_1),)
+"""The step at index n makes version n + 1 out of version n; version 0 is an empty file."""
+
+
+def connect(path: Path, *, read_only: bool = False, timeout: float = 5.0) -> sqlite3.Connection:
+    """A connection in autocommit mode that may move between threads. `timeout`: seconds to wait for others' locks."""
+    mode = "ro" if read_only else "rw"
+    connection = sqlite3.connect(
+        f"file:{quote(str(path.absolute()))}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=timeout,
+        cached_statements=256,
+    )
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def set_up_writer(connection: sqlite3.Connection, synchronous: Synchronous) -> None:
+    """Make commits as durable as asked, and leave checkpoints to whoever runs the store."""
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has an effect before the first table only
+    [mode] = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise Incompatible(f"SQLite cannot use a write-ahead log here (journal mode {mode}); use a local file system")
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
+    if sys.platform == "darwin":  # there fsync alone does not reach the disk
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute("PRAGMA cell_size_check = ON")
+
+
+def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Bring the file to the newest version, all in one transaction.
+
+    Raises Incompatible when it is not one of ours, or newer than this program.
+    """
+    [application] = connection.execute("PRAGMA application_id").fetchone()
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION_ID and (
+        application or version or connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    ):
+        raise Incompatible("the file is an SQLite database, but not a watchkeeper store")
+    if version > len(migrations):
+        raise Incompatible(
+            f"the file has schema version {version} and this program knows {len(migrations)} at most; use a newer one"
+        )
+    if version == len(migrations):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in migrations[version:]:
+            step(connection)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def check_structure(connection: sqlite3.Connection) -> None:
+    """Raise Corrupt unless SQLite finds the whole file sound. Reads all of it."""
+    problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(5)")]
+    if problems != ["ok"]:
+        raise Corrupt("; ".join(problems))
