@@ -15,6 +15,8 @@ class Decoder:
     def __init__(self, codec: JsonCodec, transformer: Transformer | None) -> None:
         self.codec = codec
         self._transformer = transformer
+        self.needs_keys = transformer is not None and transformer.needs_keys
+        """Whether decoding may raise KeyNeeded."""
 
     def plain(self, kv: KeyValue) -> tuple[bytes, bool]:
         """(encoded object, whether its stored form is stale). Raises CorruptObject, KeyNeeded."""

@@ -7,9 +7,9 @@ from inspect import isawaitable
 from typing import TypeVar
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
-from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.kv import errors as kv_errors
 from watchkeeper.kv.interface import KV, KeyValue, TxnResult, prefix_end
+from watchkeeper.storage.closing import Closer
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.decoder import Decoder
 from watchkeeper.storage.errors import InvalidRequest, KeyExists, KeyNotFound, TooLargeResourceVersion
@@ -64,7 +64,7 @@ class Store:
         self._transformer = transformer
         self._leases = leases if leases is not None else LeaseManager(kv, clock)
         self._lister = Lister(kv, self.decoder)
-        self._tasks = TaskOwner(f"store {self.root}")
+        self._closer = Closer(f"store {self.root}")
         self._watchers: set[Watcher] = set()
 
     def __repr__(self) -> str:
@@ -271,13 +271,13 @@ class Store:
     async def watch(self, prefix: str, options: WatchOptions) -> Watcher:
         """Follow the store directly. What fails after the options were understood comes as an ERROR event."""
         check_key(prefix, self.root)
-        return await open_watcher(self.kv, self.decoder, prefix, options, self._tasks, self._watchers)
+        return await open_watcher(self.kv, self.decoder, prefix, options, self._closer, self._watchers)
 
     async def close(self) -> None:
         """End watches. The KV stays open: it is shared. Idempotent."""
         for watcher in list(self._watchers):
             watcher.close()
-        await self._tasks.close()
+        await self._closer.drain()
 
 
 async def _run_validation(validate: ValidateFunc, stored: StoredObject) -> None:

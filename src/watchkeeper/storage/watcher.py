@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.kv import errors as kv_errors
 from watchkeeper.kv.interface import KV, Event, EventType, KeyValue, Watch, prefix_end
 from watchkeeper.storage import interface
+from watchkeeper.storage.closing import Closer
 from watchkeeper.storage.decoder import Decoder
 from watchkeeper.storage.errors import CorruptObject, StorageError, TooLargeResourceVersion
 from watchkeeper.storage.interface import StoredObject, Watcher, WatchEvent, WatchOptions
@@ -36,7 +36,7 @@ class FailedWatcher:
 
 
 async def open_watcher(
-    kv: KV, decoder: Decoder, prefix: str, options: WatchOptions, tasks: TaskOwner, open_watchers: set[Watcher]
+    kv: KV, decoder: Decoder, prefix: str, options: WatchOptions, closer: Closer, open_watchers: set[Watcher]
 ) -> Watcher:
     """Begin a watch. Raises InvalidRequest; whatever else fails, now or later, is an ERROR event of the stream."""
     plan = plan_watch(options)
@@ -49,7 +49,7 @@ async def open_watcher(
         return FailedWatcher(translate(e, prefix, expired=WATCH_EXPIRED))
     except TooLargeResourceVersion as e:
         return FailedWatcher(e)
-    watcher = StoreWatcher(kv, decoder, prefix, options, plan, revision, watch, tasks, open_watchers)
+    watcher = StoreWatcher(kv, decoder, prefix, options, plan, revision, watch, closer, open_watchers)
     open_watchers.add(watcher)
     return watcher
 
@@ -66,7 +66,7 @@ class StoreWatcher:
         plan: WatchPlan,
         revision: int,
         watch: Watch,
-        tasks: TaskOwner,
+        closer: Closer,
         open_watchers: set[Watcher],
     ) -> None:
         """`watch` delivers what comes after `revision`, the one at which the initial state is read."""
@@ -78,7 +78,7 @@ class StoreWatcher:
         self._revision = revision
         self._initial = self._state() if plan.initial else None
         self._marked = plan.marked
-        self._tasks = tasks
+        self._closer = closer
         self._open = open_watchers
         self._waiting: list[WatchEvent] = []
         self._closed = False
@@ -106,7 +106,7 @@ class StoreWatcher:
             self._closed = True
             self._open.discard(self)
             self._waiting = [e for e in self._waiting if e.type is interface.EventType.ERROR]
-            self._tasks.start("close-watch", self._watch.close())
+            self._closer.close_soon(self._watch.close())
 
     def _fail(self, error: StorageError) -> None:
         self._waiting.append(WatchEvent(interface.EventType.ERROR, error=error))

@@ -23,6 +23,11 @@ class KeyNeeded(Exception):
 class Transformer(Protocol):
     """Between encoded objects and what is stored. `context` is authenticated with the value: the object's key."""
 
+    @property
+    def needs_keys(self) -> bool:
+        """Whether KeyNeeded can be raised at all."""
+        ...
+
     def from_storage(self, value: bytes, context: bytes) -> tuple[bytes, bool]:
         """(encoded object, whether the value ought to be written again, as with a newer key).
 

@@ -1,0 +1,84 @@
+"""When each watcher is due for a bookmark: about once a minute, and shortly before it ends.
+
+Precision is a second, so that everybody due in the same one is served by one shared event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from watchkeeper.aio.clock import Clock
+from watchkeeper.storage.cacher.cache_watcher import CacheWatcher
+from watchkeeper.storage.interface import EventType, WatchEvent
+
+PERIOD_SECONDS = 60.0
+BEFORE_DEADLINE_SECONDS = 2.0
+
+
+class Bookmarks:
+    """Watchers by the second in which their next bookmark is due."""
+
+    def __init__(self, clock: Clock, revision: Callable[[], int]) -> None:
+        """`revision`: up to which everything has been dispatched, at the moment of the call."""
+        self._clock = clock
+        self._revision = revision
+        self._buckets: dict[int, dict[CacheWatcher, None]] = {}
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._buckets.values()))
+
+    def __repr__(self) -> str:
+        return f"<Bookmarks for {len(self)} watchers>"
+
+    def add(self, watcher: CacheWatcher) -> None:
+        """Schedule a watcher's next bookmark, unless it ends before."""
+        now = self._clock.monotonic()
+        due = now + PERIOD_SECONDS
+        if watcher.deadline is not None:
+            due = min(due, watcher.deadline - BEFORE_DEADLINE_SECONDS)
+        if due < now:
+            return
+        bucket = int(due)
+        watcher.bookmark_due = bucket
+        self._buckets.setdefault(bucket, {})[watcher] = None
+        self._changed.set()
+
+    def remove(self, watcher: CacheWatcher) -> None:
+        """Forget a watcher. Unknown ones are ignored."""
+        bucket = watcher.bookmark_due
+        if bucket is None:
+            return
+        watcher.bookmark_due = None
+        watchers = self._buckets[bucket]
+        del watchers[watcher]
+        if not watchers:
+            del self._buckets[bucket]
+
+    def send_due(self) -> None:
+        """Give all that are due the same bookmark, and schedule their next."""
+        now = int(self._clock.monotonic())
+        due = [bucket for bucket in self._buckets if bucket <= now]
+        if not due:
+            return
+        event = WatchEvent(EventType.BOOKMARK, None, self._revision())
+        for bucket in due:
+            for watcher in list(self._buckets[bucket]):
+                self.remove(watcher)
+                # It began in the future, or has not got so far: a bookmark would tell of what it has not been given.
+                if event.resource_version >= watcher.after:
+                    watcher.put(event)
+                self.add(watcher)
+
+    async def run(self) -> None:
+        """Send bookmarks for ever."""
+        while True:
+            self._changed.clear()
+            if not self._buckets:
+                await self._changed.wait()
+                continue
+            wait = min(self._buckets) + 1 - self._clock.monotonic()
+            # A watcher that ends soon may come meanwhile, so never sleep for long.
+            await self._clock.sleep(min(max(wait, 0.0), 1.0))
+            self.send_due()

@@ -1,0 +1,143 @@
+"""One client's watch of a cache."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from watchkeeper.storage.cacher.events import CacheEvent
+from watchkeeper.storage.interface import EventType, StoredObject, WatchEvent
+from watchkeeper.storage.predicate import SelectionPredicate
+from watchkeeper.storage.transition import selects
+
+
+class CacheWatcher:
+    """First what it began with, then a queue that the dispatcher fills and the client empties.
+
+    What it begins with (the state, or changes since a version) is held by reference and converted as the client takes
+    it, so opening a watch costs nothing per object. Closed by its client, the cache, or for being slow, it drops what
+    is queued and ends.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_at",
+        "_ending",
+        "_initial",
+        "_mark",
+        "_on_close",
+        "_predicate",
+        "_waiter",
+        "after",
+        "bookmark_due",
+        "bookmarks",
+        "closed",
+        "deadline",
+        "overfull_since",
+        "queue",
+    )
+
+    def __init__(
+        self,
+        predicate: SelectionPredicate | None,
+        initial: Sequence[StoredObject] | Sequence[CacheEvent],
+        after: int,
+        on_close: Callable[[CacheWatcher], None],
+        *,
+        mark: WatchEvent | None = None,
+        bookmarks: bool = False,
+        deadline: float | None = None,
+    ) -> None:
+        """`after`: changes up to this revision are not for it, or are in `initial`. `mark` comes behind `initial`."""
+        self._predicate = predicate
+        self._initial = initial
+        self._at = 0
+        self._ending = False
+        self._mark = mark
+        self._on_close = on_close
+        self._waiter: asyncio.Future[None] | None = None
+        self.after = after
+        self.bookmarks = bookmarks
+        self.deadline = deadline
+        self.bookmark_due: int | None = None
+        """The time bucket in which its next bookmark is due; kept by Bookmarks."""
+        self.queue: list[WatchEvent] = []
+        self.overfull_since: float | None = None
+        """Since when its queue has been longer than it should be; kept by the dispatcher."""
+        self.closed = False
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        return f"<CacheWatcher {state}, {len(self._initial) - self._at} initial, {len(self.queue)} queued>"
+
+    def put(self, event: WatchEvent) -> None:
+        """Queue an event and wake the client. Bounds are the dispatcher's business."""
+        self.queue.append(event)
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    async def next_batch(self, max_events: int = 1000) -> list[WatchEvent]:
+        """The next events; [] when it has ended."""
+        while not self.closed:
+            if self._at < len(self._initial):
+                batch = self._take_initial(max_events)
+                if batch:
+                    return batch
+                await asyncio.sleep(0)  # nothing in this stretch was selected; let others run
+            elif self._mark is not None:
+                mark, self._mark = self._mark, None
+                return [mark]
+            elif self.queue:
+                return self._take_queued(max_events)
+            elif self._ending:
+                self.close()
+            else:
+                self._waiter = asyncio.get_running_loop().create_future()
+                try:
+                    await self._waiter
+                finally:
+                    self._waiter = None
+        return []
+
+    def _take_queued(self, max_events: int) -> list[WatchEvent]:
+        queue = self.queue
+        if len(queue) <= max_events:
+            self.queue = []
+            return queue
+        self.queue = queue[max_events:]
+        return queue[:max_events]
+
+    def _take_initial(self, max_events: int) -> list[WatchEvent]:
+        """Convert the next stretch of what it began with."""
+        stretch = self._initial[self._at : self._at + max_events]
+        self._at += len(stretch)
+        if self._at >= len(self._initial):
+            self._initial, self._at = (), 0
+        predicate = self._predicate
+        batch = []
+        for item in stretch:
+            if isinstance(item, CacheEvent):
+                type = item.type_for(predicate)
+                if type is not None:
+                    batch.append(item.shown(type))
+            elif selects(predicate, item):
+                batch.append(WatchEvent(EventType.ADDED, item))
+        return batch
+
+    def fail(self, error: Exception) -> None:
+        """Tell the client of an error, behind what it has not taken yet, and end. No more events must come."""
+        self._ending = True
+        self._on_close(self)
+        self.put(WatchEvent(EventType.ERROR, error=error))
+
+    def close(self) -> None:
+        """End now. Idempotent."""
+        if self.closed:
+            return
+        self.closed = True
+        self._initial, self._mark, self.queue = (), None, []
+        self._on_close(self)
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
