@@ -1,0 +1,170 @@
+"""Between request bodies and objects: parsing, what kind a body says it is, decoding, defaults, strictness.
+
+The order of checks and the words are those of the reference's codecs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from watchkeeper.meta.errors import ApiError, bad_request
+from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.runtime.json_text import JsonError, read_json
+from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields, settled
+from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Object, Scheme
+from watchkeeper.runtime.strict import strict_errors, strict_text
+from watchkeeper.runtime.yaml import load_yaml, repeated_text
+
+_SUMMARY_LENGTH = 30
+_HEADER_TYPE = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+_SCHEME_NAME = "pkg/api/legacyscheme/scheme.go:30"
+"""How the reference names its scheme in errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a body is."""
+
+    obj: Object
+    """Decoded and defaulted at the version of `kind`, with kind and apiVersion set."""
+    kind: Kind
+    errors: list[str] = field(default_factory=list)
+    """Unknown and repeated fields; empty unless looked for."""
+
+
+def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = False, strict: bool = False) -> Decoded:
+    """Decode a body where an object of `expected` should be. Raises ApiError (400) in the reference's words.
+
+    What the body leaves out of kind and apiVersion is taken from `expected`. A body of another version of the same
+    kind is decoded as that; `check_version` refuses it where it must be refused, which is after strict errors.
+    """
+    try:
+        parsed, repeated = _parse(body, yaml=yaml)
+        gvk = _said_kind(parsed, expected.gvk)
+    except ValueError as error:
+        raise _unrecognized(expected, body, str(error)) from None
+    try:
+        kind = _kind(scheme, expected, gvk)
+        return _decode(kind, expected, {} if parsed is None else parsed, repeated, strict=strict)
+    except (DecodeError, NotRegistered) as error:
+        why = f'{error} in scheme "{_SCHEME_NAME}"' if isinstance(error, NotRegistered) else str(error)
+        raise cannot_be_handled(gvk, expected, why) from None
+
+
+def check_strict(decoded: Decoded, expected: Kind) -> None:
+    """Refuse a body with strict errors. Raises ApiError (400)."""
+    if decoded.errors:
+        raise cannot_be_handled(decoded.kind.gvk, expected, strict_text(decoded.errors))
+
+
+def check_version(decoded: Decoded, expected: Kind) -> None:
+    """Refuse a body of another version than the request's. Raises ApiError (400)."""
+    found, wanted = decoded.kind.gvk.group_version, expected.gvk.group_version
+    if found != wanted:
+        raise bad_request(f"the API version in the data ({found}) does not match the expected API version ({wanted})")
+
+
+def cannot_be_handled(found: GroupVersionKind, expected: Kind, why: str) -> ApiError:
+    """400: a body that says what it is, but cannot be used."""
+    return bad_request(f'{found.kind} in version "{found.version}" cannot be handled as a {expected.gvk.kind}: {why}')
+
+
+def encode(obj: Object) -> bytes:
+    """JSON of an object, beginning with kind, apiVersion and metadata."""
+    head = {name: obj[name] for name in ("kind", "apiVersion", "metadata") if name in obj}
+    return orjson.dumps(head | obj)
+
+
+def _parse(body: bytes, *, yaml: bool) -> tuple[Any, Pairs | list[str] | None]:
+    """The JSON value of a body, and what tells of fields that it sets twice, if it may do so."""
+    if yaml:
+        lines: list[str] = []
+        return load_yaml(body, lines), lines
+    parsed = read_json(body)
+    if isinstance(parsed, dict) and repeats_fields(body, parsed):
+        pairs: Pairs = read_pairs(body)
+        return parsed, pairs
+    return parsed, None
+
+
+def _said_kind(parsed: Any, default: GroupVersionKind) -> GroupVersionKind:
+    """What a body says it is, completed by a default. Raises ValueError."""
+    if parsed is None:
+        return default
+    if not isinstance(parsed, dict):
+        raise _header_error(parsed, f"Go value of type {_HEADER_TYPE}")
+    api_version, kind = _text_of(parsed, "apiVersion"), _text_of(parsed, "kind")
+    if kind == default.kind and api_version == default.api_version:
+        return default
+    group, version = GroupVersion.parse(api_version) if api_version != "/" else ("", "")
+    if not version and group in ("", default.group):
+        group, version = default.group, default.version
+    return GroupVersionKind(group, version, kind or default.kind)
+
+
+def _text_of(parsed: Object, name: str) -> str:
+    value = parsed.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _header_error(value, f"Go struct field .{name} of type string")
+    return value
+
+
+def _header_error(value: Any, where: str) -> JsonError:
+    names = {bool: "bool", str: "string", int: "number", float: "number", list: "array", dict: "object"}
+    text = f"json: cannot unmarshal {names[type(value)]} into {where}"
+    return JsonError(f"couldn't get version/kind; json parse error: {text}")
+
+
+def _kind(scheme: Scheme, expected: Kind, gvk: GroupVersionKind) -> Kind:
+    """The kind to decode a body as. Raises NotRegistered."""
+    if gvk == expected.gvk:
+        return expected
+    return scheme.kind(gvk)
+
+
+def _decode(kind: Kind, expected: Kind, parsed: Any, repeated: Pairs | list[str] | None, *, strict: bool) -> Decoded:
+    if isinstance(repeated, Pairs) and kind.builtin:
+        parsed = settled(kind.schema, repeated)
+    unknown: list[str] = []
+    obj = kind.decode(parsed, unknown if strict else None)
+    obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
+    if kind.default is not None:
+        kind.default(obj)
+    if kind.hub.group_kind != expected.hub.group_kind:
+        raise DecodeError(f"converting ({kind.schema.go_type}) to ({_internal_name(expected)}): unknown conversion")
+    return Decoded(obj, kind, _strict_errors(kind, unknown, repeated) if strict else [])
+
+
+def _strict_errors(kind: Kind, unknown: list[str], repeated: Pairs | list[str] | None) -> list[str]:
+    """Unknown and repeated fields in one list."""
+    if not repeated:
+        return unknown
+    if not isinstance(repeated, Pairs):
+        return [repeated_text(repeated), *unknown]
+    if kind.builtin:
+        return strict_errors(kind.schema, repeated)
+    return [*strict_errors(None, repeated), *unknown]
+
+
+def _internal_name(kind: Kind) -> str:
+    """What the reference calls the hub type of a kind in Go, such as `core.ConfigMap`."""
+    group = kind.hub.group.partition(".")[0]
+    return f"{group or 'core'}.{kind.hub.kind}"
+
+
+def _unrecognized(expected: Kind, body: bytes, why: str) -> ApiError:
+    """400: a body that does not even say what it is."""
+    if not body:
+        summary = "<empty>"
+    else:
+        shown = body[:_SUMMARY_LENGTH]
+        summary = shown.decode(errors="replace") if body[:1] == b"{" else shown.hex()
+        if len(body) > _SUMMARY_LENGTH:
+            summary += " ..."
+    kind = expected.gvk.kind
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({summary})")
