@@ -44,7 +44,7 @@ def default_pod_template(template: Object) -> None:
 
 
 def default_pod_spec(spec: Object) -> None:
-    """Fill in what a Pod and a template have in common."""
+    """Fill in what a Pod and a template have in common. `serviceAccount` is an older name of `serviceAccountName`."""
     if not spec.get("dnsPolicy"):
         spec["dnsPolicy"] = "ClusterFirst"
     if not spec.get("restartPolicy"):
@@ -55,6 +55,10 @@ def default_pod_spec(spec: Object) -> None:
         spec["terminationGracePeriodSeconds"] = 30
     if not spec.get("schedulerName"):
         spec["schedulerName"] = "default-scheduler"
+    if spec.get("serviceAccountName"):
+        spec["serviceAccount"] = spec["serviceAccountName"]
+    elif spec.get("serviceAccount"):
+        spec["serviceAccountName"] = spec["serviceAccount"]
     volumes = spec.get("volumes")
     if volumes:
         default_volumes(volumes)
@@ -166,6 +170,11 @@ def _host_ports(containers: Sequence[Object]) -> None:
 
 
 def _default_status(status: Object) -> None:
+    address, addresses = status.get("podIP"), status.get("podIPs")
+    if address and (not addresses or addresses[0].get("ip") != address):
+        status["podIPs"] = [{"ip": address}]
+    elif addresses and not address:
+        status["podIP"] = addresses[0].get("ip", "")
     for kind in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
         for container in status.get(kind) or ():
             round_resources(container.get("allocatedResources"))

@@ -125,12 +125,17 @@ def is_divisible_huge_page(name: str, text: str) -> bool:
     return -(-amount(text) // NANO) % (size // NANO) == 0
 
 
+Amounts = tuple[tuple[str, str], ...]
+
+
 @lru_cache(4096)
-def _is_plain(name: str, text: str) -> bool:
-    """Whether a container may ask for that much without further questions."""
-    return not (
-        container_resource_name_errors(name) or resource_quantity_errors(name, text) or name.startswith(HUGEPAGES)
-    )
+def _is_plain(limits: Amounts, requests: Amounts) -> bool:
+    """Whether a container may ask for all of that without further questions."""
+    for name, text in (*limits, *requests):
+        if container_resource_name_errors(name) or resource_quantity_errors(name, text) or name.startswith(HUGEPAGES):
+            return False
+    limited = dict(limits)
+    return all(not _request_errors(name, text, limited.get(name), "") for name, text in requests)
 
 
 ResourceNameRule = Callable[[str, str], list[FieldError]]
@@ -163,31 +168,28 @@ def validate_requirements(
 
     `allow_indivisible` is for updates of objects that already ask for a part of a huge page.
     """
-    errors: list[FieldError] = []
     limits: Mapping[str, str] = requirements.get("limits") or {}
     requests: Mapping[str, str] = requirements.get("requests") or {}
-    quick = name_rule is container_resource_name
+    claims = requirements.get("claims")
+    quick = name_rule is container_resource_name and not claims
+    if quick and _is_plain(tuple(limits.items()), tuple(requests.items())):
+        return []
+    errors: list[FieldError] = []
     for name, text in limits.items():
-        if not quick or not _is_plain(name, text):
-            at = f"{path}.limits[{name}]"
-            errors += name_rule(name, at)
-            errors += validate_resource_quantity(name, text, at)
-            errors += _huge_page_errors(name, text, at, allow_indivisible)
+        at = f"{path}.limits[{name}]"
+        errors += name_rule(name, at)
+        errors += validate_resource_quantity(name, text, at)
+        errors += _huge_page_errors(name, text, at, allow_indivisible)
     for name, text in requests.items():
-        limit = limits.get(name)
-        if quick and limit == text and _is_plain(name, text):
-            continue
         at = f"{path}.requests[{name}]"
         errors += name_rule(name, at)
         errors += validate_resource_quantity(name, text, at)
-        if limit != text:
-            errors += _request_errors(name, text, limit, path)
+        errors += _request_errors(name, text, limits.get(name), path)
         errors += _huge_page_errors(name, text, at, allow_indivisible)
     if not ("cpu" in limits or "memory" in limits or "cpu" in requests or "memory" in requests) and any(
         name.startswith(HUGEPAGES) for name in (*limits, *requests)
     ):
         errors.append(forbidden(path, "HugePages require cpu or memory"))
-    claims = requirements.get("claims")
     if claims:
         errors += _claim_errors(claims, claim_names, f"{path}.claims")
     return errors
@@ -200,6 +202,8 @@ def _huge_page_errors(name: str, text: str, path: str, allow_indivisible: bool) 
 
 
 def _request_errors(name: str, text: str, limit: str | None, path: str) -> list[FieldError]:
+    if limit == text:
+        return []
     if limit is None:
         if is_overcommittable(name):
             return []

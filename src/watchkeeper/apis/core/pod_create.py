@@ -1,0 +1,116 @@
+"""What becomes of a new Pod before it is checked: its first status, and what its labels add to its selectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from watchkeeper.apis.core.pod_annotations import APPARMOR_CONTAINER
+from watchkeeper.apis.core.pod_resources import qos_class
+from watchkeeper.apis.core.security_validation import validate_apparmor_field
+from watchkeeper.apis.core.windows_validation import each_container
+
+Object = dict[str, Any]
+
+_LOCALHOST = "localhost/"
+_GATED = "Scheduling is blocked due to non-empty scheduling gates"
+
+
+def prepare_for_create(pod: Object) -> None:
+    """Give the Pod its first status, and complete what depends on its own labels and annotations."""
+    spec: Object = pod.setdefault("spec", {})
+    status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
+    pod["status"] = status
+    if spec.get("schedulingGates"):
+        status["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "lastProbeTime": None,
+                "lastTransitionTime": None,
+                "reason": "SchedulingGated",
+                "message": _GATED,
+            }
+        ]
+    meta: Object = pod["metadata"]
+    if "affinity" in spec:
+        _complete_affinity(spec["affinity"] or {}, meta.get("labels") or {})
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        if constraint.get("labelSelector") is not None:
+            _add_label_keys(constraint, "matchLabelKeys", "In", meta.get("labels") or {})
+    _sync_apparmor(spec, meta)
+
+
+def _complete_affinity(affinity: Mapping[str, Any], labels: Mapping[str, str]) -> None:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        pods = affinity.get(kind) or {}
+        terms = [*(pods.get("requiredDuringSchedulingIgnoredDuringExecution") or ())]
+        preferred = pods.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        terms += [weighted.get("podAffinityTerm") or {} for weighted in preferred]
+        for term in terms:
+            if term.get("labelSelector") is not None:
+                _add_label_keys(term, "matchLabelKeys", "In", labels)
+                _add_label_keys(term, "mismatchLabelKeys", "NotIn", labels)
+
+
+def _add_label_keys(term: Object, field: str, operator: str, labels: Mapping[str, str]) -> None:
+    keys: Iterable[str] = term.get(field) or ()
+    added = [{"key": key, "operator": operator, "values": [labels[key]]} for key in keys if key in labels]
+    if added:
+        selector = term["labelSelector"]
+        selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *added]
+
+
+def _sync_apparmor(spec: Object, meta: Object) -> None:
+    """AppArmor profiles are given by annotation or field; each follows the other."""
+    annotations: Mapping[str, str] = meta.get("annotations") or {}
+    pod_profile = (spec.get("securityContext") or {}).get("appArmorProfile")
+    told = any(key.startswith(APPARMOR_CONTAINER) for key in annotations)
+    if not told and pod_profile is None and not _has_container_profile(spec):
+        return
+    if (spec.get("os") or {}).get("name") == "windows":
+        return
+    for container, _ in each_container(spec, ""):
+        key = APPARMOR_CONTAINER + (container.get("name") or "")
+        own = (container.get("securityContext") or {}).get("appArmorProfile")
+        if key not in annotations:
+            text = _annotation_of(own if own is not None else pod_profile)
+            if text:
+                meta.setdefault("annotations", {})[key] = text
+        elif own is None:
+            profile = profile_of_annotation(annotations[key])
+            if profile is not None and not validate_apparmor_field(profile, "") and profile != pod_profile:
+                assert isinstance(container, dict)
+                container.setdefault("securityContext", {})["appArmorProfile"] = profile
+
+
+def _has_container_profile(spec: Object) -> bool:
+    for kind in ("containers", "initContainers"):
+        for container in spec.get(kind) or ():
+            if "appArmorProfile" in (container.get("securityContext") or ()):
+                return True
+    return False
+
+
+def _annotation_of(profile: Mapping[str, Any] | None) -> str:
+    if profile is None:
+        return ""
+    match profile.get("type"):
+        case "Unconfined":
+            return "unconfined"
+        case "RuntimeDefault":
+            return "runtime/default"
+        case "Localhost" if profile.get("localhostProfile"):
+            return _LOCALHOST + str(profile["localhostProfile"])
+    return ""
+
+
+def profile_of_annotation(annotation: str) -> Object | None:
+    """The AppArmor profile that an annotation names; None if it names none."""
+    if annotation == "unconfined":
+        return {"type": "Unconfined"}
+    if annotation == "runtime/default":
+        return {"type": "RuntimeDefault"}
+    if annotation.startswith(_LOCALHOST) and len(annotation) > len(_LOCALHOST):
+        return {"type": "Localhost", "localhostProfile": annotation.removeprefix(_LOCALHOST)}
+    return None
