@@ -25,6 +25,7 @@ Object = dict[str, Any]
 Defaulter = Callable[[Object], None]
 
 MODULES: tuple[str, ...] = (
+    "watchkeeper.apis.core.pod",
     "watchkeeper.apis.autoscaling.conversion",
     "watchkeeper.apis.events.conversion",
 )
