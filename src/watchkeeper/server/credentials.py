@@ -1,0 +1,57 @@
+"""Who may show what: the administrator's token, the token file, certificates, and how a server is reached safely."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from watchkeeper.authn.interface import TokenAuthenticator
+from watchkeeper.authn.request import RequestAuthenticator
+from watchkeeper.authn.static_tokens import StaticTokens, TokenFileError, read_token_file
+from watchkeeper.authn.union import TokenUnion
+from watchkeeper.server.admin_token import ADMIN, admin_token
+from watchkeeper.server.errors import StartupError
+from watchkeeper.server.options import ServeOptions
+from watchkeeper.server.pki import serving_certificate
+from watchkeeper.server.tls import server_context
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """All that makes a server's clients trust it, and it them."""
+
+    admin_token: str
+    static_tokens: StaticTokens
+    ca_pem: bytes
+    """The authority of the serving certificate; empty without TLS, or when clients have to know it themselves."""
+    ssl_context: ssl.SSLContext | None
+
+    def authenticator(
+        self, others: Sequence[TokenAuthenticator] = (), *, anonymous: bool = True
+    ) -> RequestAuthenticator:
+        """What reads credentials off requests; `others` know tokens that change, such as service accounts'."""
+        return RequestAuthenticator(TokenUnion(self.static_tokens, others), anonymous=anonymous)
+
+
+def load_credentials(options: ServeOptions) -> Credentials:
+    """Read or make everything in the data directory. Raises StartupError."""
+    token = admin_token(options.data_dir, options.admin_token)
+    users = {}
+    if options.token_auth_file is not None:
+        try:
+            users = read_token_file(options.token_auth_file)
+        except TokenFileError as error:
+            raise StartupError(str(error)) from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise StartupError(f"cannot read the token file {options.token_auth_file}: {error}") from error
+    users[token] = ADMIN
+    ca_pem, context = b"", None
+    if options.tcp and not options.insecure_http:
+        if options.tls_cert is not None and options.tls_key is not None:
+            context = server_context(options.tls_cert, options.tls_key, options.client_ca)
+        else:
+            own = serving_certificate(options.data_dir, options.bind)
+            context = server_context(own.cert, own.key, options.client_ca)
+            ca_pem = own.ca_pem
+    return Credentials(token, StaticTokens(users), ca_pem, context)

@@ -1,0 +1,59 @@
+"""Answers /metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from watchkeeper.endpoints.filters.authentication import Authentication
+from watchkeeper.endpoints.filters.max_in_flight import MaxInFlight
+from watchkeeper.endpoints.metrics import Collector, Family, Sample
+from watchkeeper.endpoints.response import Response
+from watchkeeper.request.request import Request
+from watchkeeper.server.metrics import process
+from watchkeeper.server.metrics.text import CONTENT_TYPE, render
+
+
+class Metrics:
+    """Asks every collector when it is asked."""
+
+    def __init__(self) -> None:
+        self._collectors: list[Collector] = [process.collect]
+
+    def add(self, collector: Collector) -> None:
+        """Tell of one more part of the server."""
+        self._collectors.append(collector)
+
+    def handle(self, request: Request) -> Response:
+        """Answer with everything."""
+        body = render(family for collector in self._collectors for family in collector())
+        return Response(200, body, ((b"content-type", CONTENT_TYPE),))
+
+    def handle_slis(self, request: Request) -> Response:
+        """Answer /metrics/slis: service-level indicators of health checks; none are kept."""
+        return Response(200, b"", ((b"content-type", CONTENT_TYPE),))
+
+
+def filter_collector(in_flight: MaxInFlight, authentication: Authentication) -> Collector:
+    """A collector for what the filters count."""
+
+    def collect() -> Iterator[Family]:
+        yield Family(
+            "apiserver_current_inflight_requests",
+            "gauge",
+            "Requests that are being worked on.",
+            [Sample(count, (("request_kind", kind),)) for kind, count in in_flight.in_flight.items()],
+        )
+        yield Family(
+            "apiserver_dropped_requests_total",
+            "counter",
+            "Requests refused because too many were being worked on.",
+            [Sample(count, (("request_kind", kind),)) for kind, count in in_flight.dropped.items()],
+        )
+        yield Family(
+            "authentication_attempts",
+            "counter",
+            "Requests whose sender was recognized, or was not.",
+            [Sample(count, (("result", result),)) for result, count in authentication.attempts.items()],
+        )
+
+    return collect

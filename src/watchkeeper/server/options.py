@@ -1,0 +1,87 @@
+"""What a server is told on its command line, or in the environment, or by a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from watchkeeper.server.errors import StartupError
+
+DEFAULT_PORT = 6443
+DEFAULT_CONTROLLERS = ("namespace", "garbage-collector")
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def default_data_dir(environ: Mapping[str, str]) -> Path:
+    """Where data lives unless told otherwise: the user's XDG data directory."""
+    home = environ.get("XDG_DATA_HOME") or str(Path(environ.get("HOME", "~")).expanduser() / ".local" / "share")
+    return Path(home) / "watchkeeper"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """All that `watchkeeper serve` can be told. Times in seconds."""
+
+    data_dir: Path
+    """Certificates, tokens and, by default, the database."""
+    storage: str = ""
+    """`sqlite:PATH`, `memory:` or `etcd://HOST:PORT,…`; "" is a SQLite file in the data directory."""
+    bind: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    """0 picks a free one."""
+    unix_socket: Path | None = None
+    """Serve plain HTTP on this socket; TCP too only when a port was given explicitly."""
+    tcp: bool = True
+    insecure_http: bool = False
+    """Plain HTTP on TCP; loopback only."""
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    client_ca: Path | None = None
+    """Clients may show certificates of these authorities."""
+    admin_token: str = field(default="", repr=False)
+    """"": one that is made at the first start and kept."""
+    token_auth_file: Path | None = None
+    anonymous_auth: bool = True
+    kubeconfig: Path | None = None
+    """Where to write a kubeconfig; None is in the data directory."""
+    controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
+    authorization: str = "RBAC"
+    """`RBAC`, or `AlwaysAllow` for everybody who is authenticated or not."""
+    max_requests_inflight: int = 400
+    max_mutating_requests_inflight: int = 200
+    request_timeout: float = 60.0
+    min_request_timeout: float = 1800.0
+    """The shortest time that a watch without a timeout of its own lasts."""
+    shutdown_grace: float = 10.0
+    etcd_prefix: str = "/registry"
+    etcd_cacert: Path | None = None
+    etcd_cert: Path | None = None
+    etcd_key: Path | None = None
+    log_format: str = "text"
+    log_level: str = "info"
+
+    def check(self) -> None:
+        """Raises StartupError for what cannot be meant."""
+        if self.insecure_http and self.tcp and self.bind not in LOOPBACK:
+            raise StartupError(
+                f"--insecure-http serves loopback addresses only, not {self.bind}; drop it or use --bind"
+            )
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise StartupError("--tls-cert and --tls-key go together")
+        if self.insecure_http and (self.tls_cert or self.client_ca):
+            raise StartupError("--insecure-http leaves no room for certificates")
+        if not 0 <= self.port <= 65535:
+            raise StartupError(f"--port {self.port} is not between 0 and 65535")
+        if not self.tcp and self.unix_socket is None:
+            raise StartupError("nothing to serve on: neither a port nor a unix socket")
+
+    @property
+    def kubeconfig_path(self) -> Path:
+        """Where the kubeconfig is written."""
+        return self.kubeconfig or self.data_dir / "kubeconfig"
+
+    @property
+    def storage_url(self) -> str:
+        """The storage, spelled out."""
+        return self.storage or f"sqlite:{self.data_dir / 'watchkeeper.db'}"

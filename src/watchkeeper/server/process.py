@@ -1,0 +1,68 @@
+"""A server as a process: signals, what is printed, exit codes."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+
+from watchkeeper.server.logs import configure_logging
+from watchkeeper.server.options import ServeOptions
+from watchkeeper.server.server import Server
+
+log = logging.getLogger(__name__)
+
+EXIT_AT_ONCE = 130
+"""The exit code when a second signal does not let the server finish."""
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def serve(options: ServeOptions) -> int:
+    """Serve until a signal comes. Returns the exit code; raises StartupError when the server cannot start."""
+    configure_logging(options.log_format, options.log_level)
+    with asyncio.Runner(loop_factory=event_loop) as runner:
+        return runner.run(_serve(options))
+
+
+def event_loop() -> asyncio.AbstractEventLoop:
+    """A uvloop event loop, or asyncio's own where there is no uvloop."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def _serve(options: ServeOptions) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, _on_signal, stop)
+    server = Server(options)
+    await server.start()
+    _announce(server)
+    # What was made at the start stays for good: no later collection needs to look at it.
+    gc.collect()
+    gc.freeze()
+    await stop.wait()
+    log.info("stopping")
+    await server.stop()
+    return 0
+
+
+def _on_signal(stop: asyncio.Event) -> None:
+    if stop.is_set():
+        # What was acknowledged is on disk already; nothing has to be finished.
+        os._exit(EXIT_AT_ONCE)
+    stop.set()
+
+
+def _announce(server: Server) -> None:
+    """Tell how to reach the server; standard output carries nothing else."""
+    for url in server.urls:
+        print(f"serving on {url}")
+    print(f"export KUBECONFIG={server.kubeconfig}")
+    sys.stdout.flush()

@@ -1,0 +1,236 @@
+"""A server: all layers, from the key-value store to the sockets, started and stopped as one."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.authn.request import RequestAuthenticator
+from watchkeeper.authz.interface import Authorizer
+from watchkeeper.authz.rbac.authorizer import RbacAuthorizer
+from watchkeeper.authz.rbac.policy import Policy
+from watchkeeper.authz.union import AlwaysAllow, AuthorizerUnion, PrivilegedGroup
+from watchkeeper.endpoints.app import App, PathHandler
+from watchkeeper.endpoints.filters import Filter
+from watchkeeper.endpoints.filters.authentication import Authentication
+from watchkeeper.endpoints.filters.authorization import Authorization
+from watchkeeper.endpoints.filters.impersonation import Impersonation
+from watchkeeper.endpoints.filters.long_running import mark_long_running
+from watchkeeper.endpoints.filters.max_in_flight import MaxInFlight
+from watchkeeper.endpoints.filters.metrics import RequestMetrics
+from watchkeeper.endpoints.router import Router
+from watchkeeper.kv.interface import KV
+from watchkeeper.server.assembly import Assembly, AssemblyOptions
+from watchkeeper.server.backend import open_storage
+from watchkeeper.server.credentials import Credentials, load_credentials
+from watchkeeper.server.files import make_private_dir
+from watchkeeper.server.health import Check, Health, Unhealthy
+from watchkeeper.server.http.listener import Listener
+from watchkeeper.server.kubeconfig import write_kubeconfig
+from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
+from watchkeeper.server.options import ServeOptions
+from watchkeeper.server.policy_feed import RESOURCES, PolicyFeed
+from watchkeeper.server.sockets import open_tcp, open_unix
+from watchkeeper.server.version import Version
+
+log = logging.getLogger(__name__)
+
+
+class State(enum.Enum):
+    """Where a server is in its life: new → starting → ready → stopping → stopped."""
+
+    NEW = "new"
+    STARTING = "starting"
+    READY = "ready"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+class Server:
+    """One API server, on the event loop that starts it.
+
+    `start()` returns once it answers; `stop()` ends watches, lets requests finish and frees everything. What fails in
+    `start()` is undone before it raises.
+    """
+
+    def __init__(self, options: ServeOptions) -> None:
+        options.check()
+        self.options = options
+        self.state = State.NEW
+        self.policy = Policy()
+        self.health = Health()
+        self.metrics = Metrics()
+        self.urls: list[str] = []
+        """How it is reached, the first one best."""
+        self._undo: list[tuple[str, Callable[[], object]]] = []
+        """What `stop` does, last first."""
+        self._tasks = TaskOwner("server")
+        self.credentials: Credentials
+        self.kv: KV
+        self.assembly: Assembly
+        self._listener: Listener
+
+    def __repr__(self) -> str:
+        return f"<Server {self.state.value} on {', '.join(self.urls) or 'nothing yet'}>"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The file that was written for the administrator."""
+        return self.options.kubeconfig_path
+
+    # -- start ----------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to serve. Raises StartupError."""
+        if self.state is not State.NEW:
+            raise RuntimeError(f"{self!r} cannot be started")
+        self.state = State.STARTING
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+        self.state = State.READY
+
+    async def _start(self) -> None:
+        options = self.options
+        make_private_dir(options.data_dir)
+        sockets = self._open_sockets()
+        self.credentials = load_credentials(options)
+        self.kv = await open_storage(options)
+        self._undo.append(("storage", self.kv.close))
+        authorizer = self._authorizer()
+        authenticator = self.credentials.authenticator(anonymous=options.anonymous_auth)
+        choices = AssemblyOptions(authorizer=authorizer, resolver=self.policy, tokens=authenticator.tokens)
+        self.assembly = Assembly(self.kv, choices)
+        self._undo.append(("assembly", self.assembly.close))
+        self._follow_policy()
+        app = self._app(authorizer, authenticator)
+        self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
+        self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))
+        self._add_checks()
+        for sock in sockets:
+            await self._listener.listen(sock, plain=sock.family == socket.AF_UNIX)
+        write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, self.credentials.ca_pem)
+
+    def _open_sockets(self) -> list[socket.socket]:
+        options = self.options
+        sockets: list[socket.socket] = []
+        if options.tcp:
+            sockets += open_tcp(options.bind, options.port)
+            scheme = "http" if options.insecure_http else "https"
+            port = sockets[0].getsockname()[1]
+            self.urls.append(f"{scheme}://{_host(options.bind)}:{port}")
+        if options.unix_socket is not None:
+            sockets.append(open_unix(options.unix_socket))
+            path = options.unix_socket
+            self.urls.append(f"unix://{path.absolute()}")
+            self._undo.append(("unix socket", lambda: path.unlink(missing_ok=True)))
+        self._undo.append(("sockets", lambda: _close(sockets)))
+        return sockets
+
+    def _authorizer(self) -> Authorizer:
+        if self.options.authorization == "AlwaysAllow":
+            return AlwaysAllow()
+        return AuthorizerUnion([PrivilegedGroup(), RbacAuthorizer(self.policy)])
+
+    def _follow_policy(self) -> None:
+        if self.options.authorization != "RBAC":
+            return
+        feed = PolicyFeed(self.policy)
+        self._undo.append(("policy", feed.close))
+        for kind, resource in RESOURCES.items():
+            store = self.assembly.store(resource.group, resource.resource)
+            feed.follow(kind, store.storage, f"{store.prefix}/")
+        self.health.add(Check("rbac-policy", lambda: _require(not feed.missing(), f"unknown: {feed.missing()}")))
+
+    def _app(self, authorizer: Authorizer, authenticator: RequestAuthenticator) -> App:
+        options = self.options
+        authentication = Authentication(authenticator)
+        in_flight = MaxInFlight(
+            read_only=options.max_requests_inflight, mutating=options.max_mutating_requests_inflight
+        )
+        requests = RequestMetrics()
+        self.metrics.add(requests.collect)
+        self.metrics.add(filter_collector(in_flight, authentication))
+        filters: list[Filter] = [
+            requests,
+            mark_long_running,
+            authentication,
+            Impersonation(authorizer),
+            in_flight,
+            Authorization(authorizer),
+        ]
+        paths, prefixes = self._paths()
+        return App(
+            filters=filters,
+            router=Router(self.assembly.served),
+            paths=paths,
+            prefixes=prefixes,
+            request_timeout=options.request_timeout,
+        )
+
+    def _paths(self) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
+        """What is answered besides resources: exact paths, and all below a path."""
+        version = Version()
+        paths: dict[str, PathHandler] = {
+            "/metrics": self.metrics.handle,
+            "/metrics/slis": self.metrics.handle_slis,
+            "/version": version.handle,
+        }
+        prefixes: dict[str, PathHandler] = {}
+        for name in ("/healthz", "/livez", "/readyz"):
+            paths[name] = self.health.handle
+            prefixes[f"{name}/"] = self.health.handle
+        return paths, prefixes
+
+    def _add_checks(self) -> None:
+        self.health.add(Check("storage", self._check_storage))
+        stopping = Check("shutdown", lambda: _require(self.state is State.READY, f"the server is {self.state.value}"),
+                         of=("readyz",))  # fmt: skip
+        self.health.add(stopping)
+
+    async def _check_storage(self) -> None:
+        await asyncio.wait_for(self.kv.status(), 2.0)
+
+    # -- stop -----------------------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """Not ready any more; then end watches, finish requests and free everything. Idempotent."""
+        if self.state in (State.STOPPING, State.STOPPED):
+            return
+        self.state = State.STOPPING
+        while self._undo:
+            name, undo = self._undo.pop()
+            try:
+                outcome = undo()
+                if asyncio.iscoroutine(outcome):
+                    await outcome
+            except Exception:
+                log.exception("%s did not end well", name)
+        await self._tasks.close()
+        self.state = State.STOPPED
+
+
+def _close(sockets: list[socket.socket]) -> None:
+    for sock in sockets:
+        sock.close()
+
+
+def _require(holds: bool, problem: str) -> None:
+    if not holds:
+        raise Unhealthy(problem)
+
+
+def _host(bind: str) -> str:
+    """The address to reach a server at that serves `bind`."""
+    if bind in ("0.0.0.0", ""):
+        return "127.0.0.1"
+    if bind == "::":
+        return "[::1]"
+    return f"[{bind}]" if ":" in bind else bind

@@ -1,0 +1,55 @@
+"""What /version says: which Kubernetes this server is to its clients."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+import orjson
+
+from watchkeeper import __version__
+from watchkeeper.endpoints.response import Response
+from watchkeeper.request.request import Request
+
+KUBERNETES_MAJOR = "1"
+KUBERNETES_MINOR = "36"
+KUBERNETES_PATCH = "0"
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def package_version() -> str:
+    """watchkeeper's own version."""
+    return __version__
+
+
+def version_info() -> dict[str, str]:
+    """version.Info. Clients compare major, minor and gitVersion with what they know."""
+    machine = platform.machine()
+    return {
+        "major": KUBERNETES_MAJOR,
+        "minor": KUBERNETES_MINOR,
+        "emulationMajor": KUBERNETES_MAJOR,
+        "emulationMinor": KUBERNETES_MINOR,
+        "minCompatibilityMajor": KUBERNETES_MAJOR,
+        "minCompatibilityMinor": str(int(KUBERNETES_MINOR) - 1),
+        "gitVersion": f"v{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}.{KUBERNETES_PATCH}+watchkeeper-{package_version()}",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": sys.implementation.name,
+        "platform": f"{sys.platform}/{_MACHINES.get(machine, machine)}",
+    }
+
+
+class Version:
+    """Answers /version."""
+
+    def __init__(self) -> None:
+        self._body = b""
+
+    def handle(self, request: Request) -> Response:
+        """Answer."""
+        if not self._body:
+            self._body = orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
+        return Response(200, self._body)
