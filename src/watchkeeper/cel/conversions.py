@@ -1,0 +1,216 @@
+"""Conversions between types, with the errors that Go's strconv gives."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from watchkeeper.cel.times import (
+    check_timestamp,
+    format_timestamp,
+    parse_duration,
+    parse_timestamp,
+)
+from watchkeeper.cel.values import (
+    MAX_INT,
+    MAX_UINT,
+    MIN_INT,
+    NANOS,
+    Duration,
+    EvalError,
+    NoSuchOverload,
+    Timestamp,
+    TypeValue,
+    Uint,
+    format_seconds,
+    runtime_type,
+)
+from watchkeeper.meta.field import go_quote
+
+_WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_FLOAT = re.compile(
+    r"[+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.ASCII | re.I
+)
+_TRUE, _FALSE = frozenset(("1", "t", "true", "TRUE", "True")), frozenset(("0", "f", "false", "FALSE", "False"))
+
+
+def to_int(value: Any) -> int:
+    """`int(x)`."""
+    match value:
+        case bool():
+            raise NoSuchOverload
+        case Timestamp():
+            return int(value) // NANOS
+        case Duration():
+            return int(value)
+        case int():
+            if value > MAX_INT:
+                raise EvalError("integer overflow")
+            return int(value)
+        case float():
+            if math.isnan(value) or not float(MIN_INT) < value < float(MAX_INT):
+                raise EvalError("integer overflow")
+            return int(value)
+        case str():
+            return _parse_int(value)
+    raise NoSuchOverload
+
+
+def _parse_int(text: str) -> int:
+    if not _WHOLE.fullmatch(text):
+        raise EvalError(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
+    number = int(text)
+    if not MIN_INT <= number <= MAX_INT:
+        raise EvalError(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
+    return number
+
+
+def to_uint(value: Any) -> Uint:
+    """`uint(x)`."""
+    match value:
+        case bool() | Timestamp() | Duration():
+            raise NoSuchOverload
+        case int():
+            if value < 0:
+                raise EvalError("unsigned integer overflow")
+            return Uint(value)
+        case float():
+            if math.isnan(value) or not 0 <= value < float(2**64):
+                raise EvalError("unsigned integer overflow")
+            return Uint(value)
+        case str():
+            if not (text := value.removeprefix("+")).isdigit() or not text.isascii():
+                raise EvalError(f"strconv.ParseUint: parsing {go_quote(value)}: invalid syntax")
+            if int(text) > MAX_UINT:
+                raise EvalError(f"strconv.ParseUint: parsing {go_quote(value)}: value out of range")
+            return Uint(text)
+    raise NoSuchOverload
+
+
+def to_double(value: Any) -> float:
+    """`double(x)`."""
+    match value:
+        case bool() | Timestamp() | Duration():
+            raise NoSuchOverload
+        case int() | float():
+            return float(value)
+        case str():
+            if not _FLOAT.fullmatch(value):
+                raise EvalError(f"strconv.ParseFloat: parsing {go_quote(value)}: invalid syntax")
+            return float(value)
+    raise NoSuchOverload
+
+
+def to_bool(value: Any) -> bool:
+    """`bool(x)`."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, str):
+        raise NoSuchOverload
+    if value in _TRUE or value in _FALSE:
+        return value in _TRUE
+    raise EvalError(f"strconv.ParseBool: parsing {go_quote(value)}: invalid syntax")
+
+
+def to_bytes(value: Any) -> bytes:
+    """`bytes(x)`."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes):
+        return value
+    raise NoSuchOverload
+
+
+def to_string(value: Any) -> str:
+    """`string(x)`."""
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case Timestamp():
+            return format_timestamp(value)
+        case Duration():
+            return format_seconds(value)
+        case Uint() | int():
+            return str(int(value))
+        case float():
+            return format_double(value)
+        case bytes():
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                raise EvalError("invalid UTF-8 in bytes, cannot convert to string") from None
+    raise NoSuchOverload
+
+
+def format_double(value: float) -> str:
+    """The shortest text that reads back as the same number, as Go's 'g' format prints it."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    digits, exponent = _digits(value)
+    sign = "-" if value < 0 else ""
+    if not -4 <= exponent < 21:
+        fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    if exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
+    if len(digits) <= exponent + 1:
+        return sign + digits.ljust(exponent + 1, "0")
+    return f"{sign}{digits[: exponent + 1]}.{digits[exponent + 1 :]}"
+
+
+def _digits(value: float) -> tuple[str, int]:
+    """Shortest decimal digits, and the exponent of the first."""
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    if fraction == "0":
+        fraction = ""
+    all_digits = whole + fraction
+    stripped = all_digits.lstrip("0")
+    first = len(whole) - 1 - (len(all_digits) - len(stripped)) + int(exponent or 0)
+    return stripped.rstrip("0") or "0", first
+
+
+def to_timestamp(value: Any) -> Timestamp:
+    """`timestamp(x)`."""
+    match value:
+        case Timestamp():
+            return value
+        case bool() | Uint() | Duration():
+            raise NoSuchOverload
+        case int():
+            return check_timestamp(value * NANOS)
+        case str():
+            try:
+                return parse_timestamp(value)
+            except ValueError as problem:
+                raise EvalError(str(problem)) from None
+    raise NoSuchOverload
+
+
+def to_duration(value: Any) -> Duration:
+    """`duration(x)`."""
+    match value:
+        case Duration():
+            return value
+        case bool() | Uint() | Timestamp():
+            raise NoSuchOverload
+        case int():
+            return Duration(value)
+        case str():
+            try:
+                return parse_duration(value)
+            except ValueError as problem:
+                raise EvalError(str(problem)) from None
+    raise NoSuchOverload
+
+
+def to_type(value: Any) -> TypeValue:
+    """`type(x)`."""
+    return TypeValue(runtime_type(value))

@@ -1,0 +1,280 @@
+"""Parses expressions. Macros are expanded on the way."""
+
+from __future__ import annotations
+
+from watchkeeper.cel.ast import Call, Entry, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr, StructField
+from watchkeeper.cel.lexer import MAX_INT, MIN_INT, RESERVED, Token, tokenize
+from watchkeeper.cel.macros import MacroError, expand
+from watchkeeper.cel.source import CompileError, Issue
+
+MAX_LENGTH = 100_000
+MAX_DEPTH = 200
+_RELATIONS = {"<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "==": "_==_", "!=": "_!=_"}
+_ADDITIVE = {"+": "_+_", "-": "_-_"}
+_MULTIPLICATIVE = {"*": "_*_", "/": "_/_", "%": "_%_"}
+_OPERAND = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
+
+
+def parse(source: str) -> Expr:
+    """Parse an expression. Raises CompileError."""
+    if len(source) > MAX_LENGTH:
+        text = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_LENGTH}"
+        raise CompileError(source, [Issue(0, text)])
+    return _Parser(source).parse()
+
+
+class _Parser:
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.tokens = tokenize(source)
+        self.at = 0
+        self.depth = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.at]
+
+    def parse(self) -> Expr:
+        node = self.expression()
+        if self.token.kind != "end":
+            raise self.error(f"Syntax error: extraneous input '{self.token.text}' expecting <EOF>")
+        return node
+
+    def error(self, message: str, offset: int | None = None) -> CompileError:
+        return CompileError(self.source, [Issue(self.token.offset if offset is None else offset, message)])
+
+    def unexpected(self, expecting: str = _OPERAND) -> CompileError:
+        return self.error(f"Syntax error: mismatched input '{self.token.text}' expecting {expecting}")
+
+    def is_op(self, *texts: str) -> bool:
+        token = self.token
+        return token.kind == "op" and token.text in texts
+
+    def take(self) -> Token:
+        token = self.token
+        self.at += 1
+        return token
+
+    def accept(self, text: str) -> Token | None:
+        return self.take() if self.is_op(text) else None
+
+    def expect(self, text: str) -> Token:
+        if not self.is_op(text):
+            if self.token.kind == "end":
+                raise self.error(f"Syntax error: missing '{text}' at '<EOF>'")
+            raise self.unexpected(f"'{text}'")
+        return self.take()
+
+    def expression(self) -> Expr:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error(f"expression recursion limit exceeded: {MAX_DEPTH}")
+        node = self.disjunction()
+        question = self.accept("?")
+        if question:
+            yes = self.disjunction()
+            self.expect(":")
+            no = self.expression()
+            node = Call("_?_:_", [node, yes, no], offset=question.offset)
+        self.depth -= 1
+        return node
+
+    def disjunction(self) -> Expr:
+        node = self.conjunction()
+        while op := self.accept("||"):
+            node = Call("_||_", [node, self.conjunction()], offset=op.offset)
+        return node
+
+    def conjunction(self) -> Expr:
+        node = self.relation()
+        while op := self.accept("&&"):
+            node = Call("_&&_", [node, self.relation()], offset=op.offset)
+        return node
+
+    def relation(self) -> Expr:
+        node = self.binary(0)
+        while True:
+            if self.is_op(*_RELATIONS):
+                op = self.take()
+                node = Call(_RELATIONS[op.text], [node, self.binary(0)], offset=op.offset)
+            elif self.token.kind == "ident" and self.token.text == "in":
+                op = self.take()
+                node = Call("@in", [node, self.binary(0)], offset=op.offset)
+            else:
+                return node
+
+    def binary(self, level: int) -> Expr:
+        operators = (_ADDITIVE, _MULTIPLICATIVE)[level]
+        node = self.binary(1) if level == 0 else self.unary()
+        while self.is_op(*operators):
+            op = self.take()
+            right = self.binary(1) if level == 0 else self.unary()
+            node = Call(operators[op.text], [node, right], offset=op.offset)
+        return node
+
+    def unary(self) -> Expr:
+        if not self.is_op("!", "-"):
+            return self.member(self.primary())
+        op = self.take()
+        if op.text == "-" and self.token.kind in ("int", "float"):
+            return self.member(self.number(op))
+        count = 1
+        while self.is_op(op.text):
+            self.take()
+            count += 1
+        if op.text == "-" and count == 1 and self.is_op("!"):
+            raise self.unexpected()
+        operand = self.member(self.primary())
+        if count % 2 == 0:
+            return operand
+        return Call("!_" if op.text == "!" else "-_", [operand], offset=op.offset)
+
+    def number(self, minus: Token) -> Expr:
+        token = self.take()
+        value = -token.value
+        if token.kind == "int" and value < MIN_INT:
+            raise self.error("invalid int literal", minus.offset)
+        return Literal(value, offset=minus.offset)
+
+    def member(self, node: Expr) -> Expr:
+        while True:
+            if self.is_op("."):
+                node = self.selection(node)
+            elif self.is_op("["):
+                bracket = self.take()
+                optional = self.accept("?")
+                index = self.expression()
+                self.expect("]")
+                function = "_[?_]" if optional else "_[_]"
+                node = Call(function, [node, index], offset=bracket.offset)
+            elif self.is_op("{") and qualified_name(node):
+                node = self.message(node)
+            else:
+                return node
+
+    def selection(self, node: Expr) -> Expr:
+        dot = self.take()
+        optional = self.accept("?")
+        name = self.name()
+        if optional:
+            field = Literal(name.text, offset=name.offset)
+            return Call("_?._", [node, field], offset=dot.offset)
+        if self.is_op("(") and name.kind != "quoted":
+            paren = self.take()
+            return self.call(name.text, node, self.arguments(")"), paren.offset)
+        return Select(node, name.text, offset=dot.offset)
+
+    def name(self) -> Token:
+        token = self.token
+        if token.kind == "quoted":
+            self.at += 1
+            return Token("quoted", token.text[1:-1], token.offset)
+        if token.kind != "ident" or token.text in ("in", "true", "false", "null"):
+            raise self.unexpected("IDENTIFIER")
+        self.at += 1
+        return token
+
+    def call(self, function: str, target: Expr | None, args: list[Expr], offset: int) -> Expr:
+        try:
+            return expand(Call(function, args, target, offset=offset))
+        except MacroError as problem:
+            raise self.error(str(problem), problem.offset) from None
+
+    def arguments(self, closing: str) -> list[Expr]:
+        args: list[Expr] = []
+        while not self.is_op(closing):
+            args.append(self.expression())
+            if not self.accept(","):
+                break
+        self.expect(closing)
+        return args
+
+    def primary(self) -> Expr:
+        token = self.token
+        match token.kind:
+            case "int":
+                self.at += 1
+                if token.value > MAX_INT:
+                    raise self.error("invalid int literal", token.offset)
+                return Literal(token.value, offset=token.offset)
+            case "uint" | "float" | "string" | "bytes":
+                self.at += 1
+                return Literal(token.value, offset=token.offset)
+            case "ident":
+                return self.identifier()
+        if self.accept("("):
+            node = self.expression()
+            self.expect(")")
+            return node
+        if self.accept("["):
+            return self.list_literal(token.offset)
+        if self.accept("{"):
+            return self.map_literal(token.offset)
+        if self.accept("."):
+            return self.identifier()
+        raise self.unexpected()
+
+    def identifier(self) -> Expr:
+        token = self.take()
+        constant = {"true": True, "false": False, "null": None}.get(token.text, ...)
+        if constant is not ...:
+            return Literal(constant, offset=token.offset)
+        if token.kind != "ident" or token.text == "in":
+            self.at -= 1
+            raise self.unexpected()
+        if token.text in RESERVED:
+            raise self.error(f"reserved identifier: {token.text}", token.offset)
+        if self.is_op("("):
+            paren = self.take()
+            return self.call(token.text, None, self.arguments(")"), paren.offset)
+        return Ident(token.text, offset=token.offset)
+
+    def list_literal(self, offset: int) -> Expr:
+        elements: list[Expr] = []
+        optional: set[int] = set()
+        while not self.is_op("]"):
+            if self.accept("?"):
+                optional.add(len(elements))
+            elements.append(self.expression())
+            if not self.accept(","):
+                break
+        self.expect("]")
+        return ListExpr(elements, frozenset(optional), offset=offset)
+
+    def map_literal(self, offset: int) -> Expr:
+        entries: list[Entry] = []
+        while not self.is_op("}"):
+            optional = self.accept("?") is not None
+            key = self.expression()
+            self.expect(":")
+            entries.append(Entry(key, self.expression(), optional))
+            if not self.accept(","):
+                break
+        self.expect("}")
+        return MapExpr(entries, offset=offset)
+
+    def message(self, node: Expr) -> Expr:
+        self.take()
+        fields: list[StructField] = []
+        while not self.is_op("}"):
+            optional = self.accept("?") is not None
+            name = self.name()
+            colon = self.expect(":")
+            fields.append(StructField(name.text, self.expression(), optional, colon.offset))
+            if not self.accept(","):
+                break
+        self.expect("}")
+        return StructExpr(qualified_name(node), fields, offset=node.offset)
+
+
+def qualified_name(node: Expr) -> str:
+    """The dotted name that an expression spells, "" when it is something else."""
+    match node:
+        case Ident():
+            return node.name
+        case Select() if not node.test_only:
+            prefix = qualified_name(node.operand)
+            return f"{prefix}.{node.field}" if prefix else ""
+    return ""

@@ -1,0 +1,80 @@
+"""What the parser and the type checker refuse, and in which words."""
+
+import pytest
+
+from watchkeeper.cel import types as t
+from watchkeeper.cel.environment import FieldDef, StructDef, base_environment
+from watchkeeper.cel.source import CompileError
+
+ENV = base_environment().extend(
+    {"self": t.struct("selfType"), "m": t.map_of(t.STRING, t.INT), "l": t.list_of(t.STRING)},
+    [StructDef("selfType", {"size": FieldDef("size", t.INT), "n__dash__m": FieldDef("n-m", t.STRING)})],
+)
+OPERANDS = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "place", "message"),
+    [
+        ("self.size >", 12, f"Syntax error: mismatched input '<EOF>' expecting {OPERANDS}"),
+        ("(1", 3, "Syntax error: missing ')' at '<EOF>'"),
+        ("1 2", 3, "Syntax error: extraneous input '2' expecting <EOF>"),
+        ("for", 1, "reserved identifier: for"),
+        ("self.nothing == 1", 5, "undefined field 'nothing'"),
+        ("nothing == 1", 1, "undeclared reference to 'nothing' (in container '')"),
+        ("1 + 'x'", 3, "found no matching overload for '_+_' applied to '(int, string)'"),
+        ("self.size == 'x'", 11, "found no matching overload for '_==_' applied to '(int, string)'"),
+        ("'a'.foo()", 8, "undeclared reference to 'foo' (in container '')"),
+        ("l.startsWith('a')", 13, "found no matching overload for 'startsWith' applied to 'list(string).(string)'"),
+        ("l.x", 2, "type 'list(string)' does not support field selection"),
+        ("l.all(1, true)", 7, "argument must be a simple name"),
+        ("has(1)", 5, "invalid argument to has() macro"),
+        ("m.all(x, x)", 10, "expected type 'bool' but found 'string'"),
+        ("1.all(x, true)", 1, ""),
+        ("[1, 'a']", 5, "expected type 'int' but found 'string'"),
+        ("'a'.matches('(')", 13, "invalid matches argument"),
+        ("duration('x') == duration('1s')", 10, "invalid duration argument"),
+        (
+            "'%d'.format(['a'])",
+            14,
+            "error during formatting: decimal clause can only be used on integers, was given string",
+        ),
+        ("'%d'.format([1, 2])", 12, "too many arguments supplied to string.format (expected 1, got 2)"),
+        ("true && 1", 9, "expected type 'bool' but found 'int'"),
+    ],
+)
+def test_a_wrong_expression_is_refused_at_its_place(source: str, place: int, message: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        ENV.compile(source)
+    first = str(caught.value).split("\n")
+    if message:
+        assert first[0] == f"ERROR: <input>:1:{place}: {message}"
+        assert first[1] == f" | {source}"
+        assert first[2] == f" | {'.' * (place - 1)}^"
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("self.size", "int"),
+        ("self.n__dash__m", "string"),
+        ("[1, 2]", "list(int)"),
+        ("[]", "list(dyn)"),
+        ("{'a': [1.5]}", "map(string, list(double))"),
+        ("l.map(x, size(x))", "list(int)"),
+        ("m.?a", "optional_type(int)"),
+        ("type(l)", "type(list(string))"),
+        ("timestamp('2024-01-01T00:00:00Z') - timestamp('2024-01-01T00:00:00Z')", "duration"),
+        ("true ? dyn(1) : 2", "dyn"),
+    ],
+)
+def test_the_type_of_an_expression_is_inferred(source: str, kind: str) -> None:
+    assert str(ENV.compile(source).type) == kind
+
+
+def test_every_line_of_the_source_is_counted() -> None:
+    with pytest.raises(CompileError) as caught:
+        ENV.compile("self.size > 1 &&\n  self.nope")
+    assert str(caught.value) == "ERROR: <input>:2:7: undefined field 'nope'\n |   self.nope\n | ......^"

@@ -1,0 +1,42 @@
+"""Cost estimates: what a rule may cost, given the sizes that a schema allows."""
+
+import pytest
+
+from watchkeeper.cel import types as t
+from watchkeeper.cel.costs import UNLIMITED
+from watchkeeper.cel.environment import base_environment
+from watchkeeper.cel.estimate import Span
+
+ENV = base_environment().extend({"self": t.map_of(t.STRING, t.list_of(t.STRING))})
+
+
+def sizes(path: tuple[str, ...]) -> Span | None:
+    """Ten keys; lists of up to five texts of up to twenty characters."""
+    depth = len(path)
+    if depth == 1:
+        return Span(0, 10)
+    return Span(0, 5) if depth == 2 else Span(0, 20)
+
+
+@pytest.mark.parametrize(
+    ("source", "low", "high"),
+    [
+        ("true", 0, 0),
+        ("1 + 2 == 3", 2, 2),
+        ("has(self.a)", 1, 1),
+        ("self.a.size() == 1", 4, 4),
+        ("self.a.all(x, x.startsWith('abc'))", 3, 28),
+        ("self.a.all(x, x.contains('abc'))", 3, 33),
+        ("self.all(k, self[k].all(x, x != ''))", 2, 272),
+        ("self.a.exists(x, x.matches('^[a-z]+$'))", 3, 58),
+    ],
+)
+def test_an_estimate_spans_the_best_and_the_worst_case(source: str, low: int, high: int) -> None:
+    found = ENV.compile(source).estimate(sizes)
+    assert found.low == low
+    assert found.high == high
+
+
+def test_a_size_that_nothing_bounds_makes_the_cost_unbounded() -> None:
+    program = ENV.compile("self.a.all(x, self.b.all(y, x != y))")
+    assert program.estimate(lambda path: None).high == UNLIMITED

@@ -1,0 +1,119 @@
+"""Expressions and their values, by the interpreter and by the compiled function."""
+
+import pytest
+
+from watchkeeper.cel import operators as op
+from watchkeeper.cel import types as t
+from watchkeeper.cel.environment import base_environment
+from watchkeeper.cel.values import CostLimitExceeded, EvalError, Uint
+
+DATA = {
+    "self": {"min": 1, "max": 5, "labels": {"ab": "1"}, "ports": [{"name": "main", "port": 1}, {"name": "b"}]},
+    "m": {"a": 1},
+    "l": ["x", "y"],
+}
+ENV = base_environment().extend(
+    {"self": t.DYN, "m": t.map_of(t.STRING, t.INT), "l": t.list_of(t.STRING)},
+)
+
+TRUE = [
+    "self.min <= self.max && self.max % 2 == 1",
+    "1 + 2 * 3 == 7 && -7 / 2 == -3 && -5 % 3 == -2",
+    "self.ports.exists_one(p, p.name == 'main')",
+    "!has(self.box) && has(self.labels.ab) && 'ab' in self.labels",
+    "l.all(x, x.matches('^[a-z]$')) && l.exists(x, x == 'y')",
+    "[1, 2, 3].map(x, x * 2) == [2, 4, 6] && [1, 2, 3].filter(x, x > 1).size() == 2",
+    "[1, 2, 3].map(x, x > 1, x * 2) == [4, 6]",
+    "[1, 2].transformList(i, v, i * v) == [0, 2] && {'a': 1}.transformMap(k, v, v + 1) == {'a': 2}",
+    "l.all(i, v, i < 2 && v != '') && {'a': 1}.exists(k, v, k == 'a' && v == 1)",
+    "'%s is %d, not %.1f or %x'.format(['a', 3, 2.55, 255]) == 'a is 3, not 2.5 or ff'",
+    "'a-b-c'.split('-') == ['a', 'b', 'c'] && ['a', 'b'].join('+') == 'a+b'",
+    "'tacocat'.indexOf('c') == 2 && 'tacocat'.lastIndexOf('c') == 4 && 'tacocat'.substring(2, 4) == 'co'",
+    "'ÀB'.lowerAscii() == 'Àb' && ' x '.trim() == 'x' && 'aXbX'.replace('X', '', 1) == 'abX'",
+    "'abc 123'.find('[0-9]+') == '123' && 'a1b2'.findAll('[0-9]') == ['1', '2']",
+    "duration('1h30m').getMinutes() == 90 && timestamp('2024-02-29T10:00:00Z').getDayOfYear() == 59",
+    "timestamp('2024-01-01T00:00:00+01:00') + duration('1h') == timestamp('2024-01-01T00:00:00Z')",
+    "timestamp('2023-07-04T00:00:00Z').getHours('America/New_York') == 20",
+    "quantity('1Gi').isGreaterThan(quantity('1G')) && quantity('500m').add(quantity('1.5')).asInteger() == 2",
+    "cidr('10.0.0.0/8').containsIP('10.1.1.1') && !cidr('10.0.0.0/8').containsCIDR('11.0.0.0/16')",
+    "isIP('::1') && !isIP('01.2.3.4') && ip('10.0.0.1').family() == 4 && !ip.isCanonical('2001:DB8::1')",
+    "semver('1.2.3-rc.1').isLessThan(semver('1.2.3')) && isSemver('v1.0', true) && !isSemver('1.0')",
+    "url('https://user@h.example:80/x%20y?q=1&q=2').getQuery() == {'q': ['1', '2']} && !isURL('../x')",
+    "format.dns1123Label().validate('A').hasValue() && !format.named('nope').hasValue()",
+    "m.?z.orValue(7) == 7 && m[?'a'].value() == 1 && optional.of(1).optMap(x, x + 1).value() == 2",
+    "[3, 1, 2].sort() == [1, 2, 3] && [3, 1, 2].sortBy(x, -x) == [3, 2, 1] && [1, 2, 2].distinct() == [1, 2]",
+    "sets.contains([1, 2, 3], [2]) && sets.equivalent([1, 1], [1]) && !sets.intersects([1], [2])",
+    "[1, 2, 3].sum() == 6 && ['b', 'a'].min() == 'a' && [1, 2].isSorted() && ['a', 'b'].indexOf('b') == 1",
+    "type(1) == int && type('a') != int && dyn(1) == 1.0 && 1u == dyn(1)",
+    "string(1.5e30) == '1.5e+30' && string(0.25) == '0.25' && int('-12') == -12 && double('1e3') == 1000.0",
+    "b'abc' == bytes('abc') && '\\u00e9'.size() == 1 && bytes('\\u00e9').size() == 2",
+    "1 / 0 == 1 || true",
+    "[0, 1].exists(x, 1 / x == 1)",
+]
+
+
+@pytest.mark.parametrize("source", TRUE)
+def test_an_expression_is_true_in_both_evaluators(source: str) -> None:
+    program = ENV.compile(source)
+    value, cost = program.evaluate(dict(DATA))
+    assert value is True
+    assert 0 <= cost <= program.estimate(lambda path: None).high
+    function = program.compiled(list(DATA))
+    if function is not None:
+        try:
+            assert function(*DATA.values()) is True
+        except Exception:
+            assert "/" in source  # errors that one side of || absorbs are the interpreter's business
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("self.nope", "no such key: nope"),
+        ("m.b", "no such key: b"),
+        ("l[5] == 'x'", "index out of bounds: 5"),
+        ("1 / 0", "division by zero"),
+        ("1 % 0", "modulus by zero"),
+        ("9223372036854775807 + 1", "integer overflow"),
+        ("0u - 1u", "unsigned integer overflow"),
+        ("int('x')", 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ("self.min + 'a'", "no such overload"),
+        ("[0, 1].all(x, 1 / x == 1)", "division by zero"),
+        ("optional.none().value()", "optional.none() dereference"),
+        ("{'a': 1, 'a': 2}", "Failed with repeated key: a"),
+        ("'abc'.substring(3, 1)", "invalid substring range. start: 3, end: 1"),
+        ("[1].slice(0, 2)", "cannot slice(0, 2), list is length 1"),
+        (
+            "quantity('x')",
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+    ],
+)
+def test_an_error_says_what_went_wrong(source: str, message: str) -> None:
+    program = ENV.compile(source)
+    with pytest.raises(EvalError) as caught:
+        program.evaluate(dict(DATA))
+    assert str(caught.value) == message
+
+
+def test_evaluation_stops_when_it_costs_too_much() -> None:
+    program = ENV.compile("l.all(x, l.all(y, l.all(z, x + y + z != '')))")
+    big = {**DATA, "l": ["abc"] * 60}
+    with pytest.raises(CostLimitExceeded, match="operation cancelled: actual cost limit exceeded"):
+        program.evaluate(big)
+    value, _ = program.evaluate({**DATA, "l": ["abc"] * 3})
+    assert value is True
+
+
+def test_numbers_of_different_types_compare_by_value_but_booleans_do_not() -> None:
+    assert op.equals(1, 1.0)
+    assert op.equals(Uint(1), 1)
+    assert not op.equals(True, 1)
+    assert not op.equals([True], [1])
+    assert not op.has_key({1: "a"}, True)
+    assert op.has_key({True: "a"}, True)
+
+
+def test_a_variable_of_a_loop_hides_one_of_the_environment() -> None:
+    env = base_environment().extend({"y.z": t.INT, "y": t.INT})
+    assert env.compile("[{'z': 0}].exists(y, y.z == 0)").evaluate({"y.z": 42, "y": 1})[0] is True
