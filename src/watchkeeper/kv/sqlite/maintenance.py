@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from watchkeeper.kv.errors import Compacted, FutureRevision, Incompatible, Unavailable
+from watchkeeper.kv.errors import Compacted, Corrupt, FutureRevision, Incompatible, Unavailable
 from watchkeeper.kv.sqlite import reading
 from watchkeeper.kv.sqlite.compaction import STEP_ROWS, remove_history
 from watchkeeper.kv.sqlite.failure import translate
 from watchkeeper.kv.sqlite.files import open_file
-from watchkeeper.kv.sqlite.schema import APPLICATION_ID, connect
+from watchkeeper.kv.sqlite.schema import APPLICATION_ID, connect, structural_problems
 
 R = TypeVar("R")
 
@@ -105,17 +105,19 @@ _RULES = (
 def check(path: Path) -> list[str]:
     """All that is wrong with the file, in words; empty when it is sound. Reads all of it.
 
-    Raises Unavailable when it cannot be opened, Corrupt when it cannot even be read, Incompatible.
+    Raises Unavailable when it cannot be opened, Incompatible when it is not a store.
     """
 
     def read(connection: sqlite3.Connection) -> list[str]:
-        problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
-        if problems != ["ok"]:
+        if problems := structural_problems(connection):
             return problems
         found = ((int(connection.execute(sql).fetchone()[0]), rule) for rule, sql in _RULES)
         return [f"{count} {rule}" for count, rule in found if count]
 
-    return _reading(path, read)
+    try:
+        return _reading(path, read)
+    except Corrupt as error:
+        return [str(error)]
 
 
 def compact(path: Path, revision: int = 0) -> int:

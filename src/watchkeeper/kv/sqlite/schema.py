@@ -99,6 +99,7 @@ def set_up_writer(connection: sqlite3.Connection, synchronous: Synchronous) -> N
         connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute("PRAGMA journal_size_limit = 16777216")
     connection.execute("PRAGMA cell_size_check = ON")
 
 
@@ -132,8 +133,15 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration] = MI
         raise
 
 
+def structural_problems(connection: sqlite3.Connection, limit: int = 100) -> list[str]:
+    """What SQLite finds wrong with the file, a line each; empty when it is sound. Reads all of it."""
+    found: list[str] = []
+    for row in connection.execute(f"PRAGMA integrity_check({limit})"):
+        found.extend(line for line in str(row[0]).splitlines() if not line.startswith("***"))
+    return [] if found == ["ok"] else found
+
+
 def check_structure(connection: sqlite3.Connection) -> None:
     """Raise Corrupt unless SQLite finds the whole file sound. Reads all of it."""
-    problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(5)")]
-    if problems != ["ok"]:
+    if problems := structural_problems(connection, limit=3):
         raise Corrupt("; ".join(problems))

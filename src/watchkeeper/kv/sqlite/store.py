@@ -74,7 +74,13 @@ class SQLiteKV:
         )
         self._leases = Leases(index, self._committer, self._tasks, clock)
         self._compactor = Compactor(
-            self._committer, self._writer, self._hub, self._tasks, clock, compact_revision=file.compact_revision
+            self._committer,
+            self._writer,
+            self._hub,
+            self._tasks,
+            clock,
+            compact_revision=file.compact_revision,
+            wrote=self._checkpointer.wrote,
         )
 
     @classmethod
