@@ -1,0 +1,7 @@
+"""`python -m watchkeeper` is the command `watchkeeper`."""
+
+import sys
+
+from watchkeeper.server.cli import main
+
+sys.exit(main())
