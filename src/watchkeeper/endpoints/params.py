@@ -142,7 +142,7 @@ def read_write_params(request: Request, kind: str, *, apply: bool | None = None)
         return DEFAULT_WRITE_PARAMS
     manager = request.param("fieldManager")
     force = read_bool(request, "force") if apply is not None else None
-    dry_run = [v for v in request.params.get("dryRun", []) if v]
+    dry_run = request.params.get("dryRun", [])
     validation = request.param("fieldValidation")
     wrong: list[FieldError] = []
     if apply and not manager:
@@ -178,7 +178,7 @@ def delete_options_from_query(request: Request) -> DeleteOptions:
         "gracePeriodSeconds": grace,
         "orphanDependents": read_bool(request, "orphanDependents"),
         "propagationPolicy": request.param("propagationPolicy") or None,
-        "dryRun": [v for v in request.params.get("dryRun", []) if v],
+        "dryRun": request.params.get("dryRun", []),
         "ignoreStoreReadErrorWithClusterBreakingPotential": read_bool(
             request, "ignoreStoreReadErrorWithClusterBreakingPotential"
         ),

@@ -71,7 +71,7 @@ class Renderer:
 
     def list_metadata(self, result: ListResult) -> Object:
         """ListMeta."""
-        meta: Object = {"resourceVersion": str(result.resource_version)}
+        meta: Object = {"resourceVersion": str(result.resource_version)} if result.resource_version else {}
         if result.continue_token or not self.scope.kind.builtin:
             meta["continue"] = result.continue_token
         if result.remaining is not None and result.continue_token:

@@ -14,6 +14,7 @@ from watchkeeper.endpoints.handlers.update import update
 from watchkeeper.endpoints.handlers.watch import watch
 from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.endpoints.scope import Scope, ServedResource, ServedTable
+from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.request.info import RequestInfo
 from watchkeeper.request.request import Request
@@ -102,7 +103,7 @@ class Router:
             raise method_not_allowed()
         if request.info.verb == "watch" and request.method == "GET":
             if "watch" not in scope.verbs:
-                raise method_not_allowed()
+                raise errors.method_not_supported(found.info.group_resource, "watch")
             return watch(request, scope)
         return entry[1](request, scope)
 

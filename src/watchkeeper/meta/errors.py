@@ -155,7 +155,7 @@ def resource_expired(message: str) -> ApiError:
 
 def request_entity_too_large(message: str) -> ApiError:
     """413: the body is over the limit."""
-    return ApiError(413, "RequestEntityTooLarge", message)
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
 
 
 def unsupported_media_type(message: str) -> ApiError:

@@ -215,6 +215,8 @@ class Store:
         return self.hooks.begin_create(obj, dry_run=dry_run) if self.hooks is not None else _NOTHING_HELD
 
     async def _store_new(self, key: str, name: str, obj: Object, *, dry_run: bool) -> Result:
+        if obj["metadata"].get("resourceVersion"):
+            raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         try:
             if dry_run:
                 await self._require_absent(key)

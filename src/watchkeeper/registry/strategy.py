@@ -64,8 +64,6 @@ class Strategy:
         behavior = self.behavior
         if behavior.has_generation:
             meta["generation"] = 1
-        else:
-            meta.pop("generation", None)
         if self.has_status and behavior.prepare_for_create is None:
             obj.pop("status", None)
         if behavior.prepare_for_create is not None:

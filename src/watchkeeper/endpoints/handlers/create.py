@@ -14,7 +14,7 @@ from watchkeeper.endpoints.render import finish, renderer_for
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.registry.metadata import ensure_namespace, fill_system_fields, metadata_of, wipe_system_fields
+from watchkeeper.registry.metadata import ensure_namespace, metadata_of, wipe_system_fields
 from watchkeeper.registry.rest import CreateOptions, Result
 from watchkeeper.request.request import Request
 
@@ -43,7 +43,6 @@ async def _store(request: Request, scope: Scope, params: WriteParams, obj: Objec
         obj = scope.field_manager.update(None, obj, manager_of(request, params))
     admission = Admission(request, scope, params)
     obj = await admission.mutate(Operation.CREATE, obj, None)
-    fill_system_fields(metadata_of(obj))
     ctx = context(request, scope)
     options = CreateOptions(dry_run=params.dry_run, validate=admission.validate_create())
     try:

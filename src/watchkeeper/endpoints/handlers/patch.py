@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from watchkeeper.admission.interface import Operation
-from watchkeeper.endpoints.handlers import bodies
+from watchkeeper.endpoints.handlers import patches
 from watchkeeper.endpoints.handlers.common import context
 from watchkeeper.endpoints.handlers.update import check_name
 from watchkeeper.endpoints.handlers.write import Admission, expected_namespace, manager_of
@@ -24,6 +24,7 @@ from watchkeeper.registry.metadata import ensure_namespace, metadata_of
 from watchkeeper.registry.rest import UpdateOptions
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.scheme import DecodeError
+from watchkeeper.runtime.strict import strict_text
 from watchkeeper.storage.interface import StoredObject
 
 Object = dict[str, Any]
@@ -114,7 +115,7 @@ class _Merge(_Patch):
 
     def prepare(self, patch_type: str) -> None:
         """Parse and check the patch document."""
-        self.apply_to, self.strict_errors = bodies.read_patch(
+        self.apply_to, self.strict_errors = patches.read_patch(
             self.body, patch_type, self.scope, strict=self.params.field_validation != "Ignore"
         )
 
@@ -142,7 +143,7 @@ class _Merge(_Patch):
         if checked and (unknown or self.strict_errors):
             found = [*self.strict_errors, *(unknown or ())]
             if self.params.field_validation == "Strict":
-                raise _invalid_outcome(changed, bodies.strict_text(found))
+                raise _invalid_outcome(changed, strict_text(found))
             for text in found:
                 self.request.warn(text)
         obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
@@ -156,7 +157,7 @@ class _Apply(_Patch):
 
     def prepare(self, patch_type: str) -> None:
         """Parse the applied configuration."""
-        self.applied, self.strict_errors = bodies.read_applied(
+        self.applied, self.strict_errors = patches.read_applied(
             self.body, strict=self.params.field_validation != "Ignore"
         )
 
@@ -165,7 +166,7 @@ class _Apply(_Patch):
         if manager is None:
             raise _unsupported()
         force = bool(self.params.force)
-        merged = manager.apply(live, bodies.copy_json(self.applied), self.params.field_manager, force=force)
+        merged = manager.apply(live, patches.copy_json(self.applied), self.params.field_manager, force=force)
         if self.strict_errors:
             if self.params.field_validation == "Strict":
                 text = "\n".join(f"  {e}" for e in self.strict_errors)

@@ -50,8 +50,10 @@ def check_name(meta: Object, name: str) -> None:
     """The object must be the one that the path names. Raises a 400."""
     found = meta.get("name") or ""
     if not found:
-        meta["name"] = name
-    elif found != name:
+        raise errors.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if found != name:
         raise errors.bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")
 
 

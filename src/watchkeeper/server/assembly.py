@@ -1,0 +1,180 @@
+"""Puts the layers together: from a key-value store to an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from watchkeeper.admission.interface import Chain, Plugin
+from watchkeeper.admission.namespace_lifecycle import NamespaceLifecycle
+from watchkeeper.admission.objects import (
+    DefaultIngressClass,
+    DefaultStorageClass,
+    PersistentVolumeClaimResize,
+    StorageObjectInUseProtection,
+    TaintNodesByCondition,
+)
+from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
+from watchkeeper.aio.clock import SYSTEM_CLOCK
+from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
+from watchkeeper.apis.schema_data import resources
+from watchkeeper.authn.interface import TokenAuthenticator
+from watchkeeper.authz.interface import Authorizer
+from watchkeeper.authz.reviews import RuleResolver
+from watchkeeper.endpoints.installer import Installer
+from watchkeeper.endpoints.scope import ServedTable, Services
+from watchkeeper.kv.interface import KV
+from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, StorageSpec
+from watchkeeper.registry.store import Store
+from watchkeeper.runtime.scheme import Scheme
+from watchkeeper.server.field_managers import field_manager_for
+from watchkeeper.server.virtual import VirtualResources
+from watchkeeper.storage.cacher.cacher import Cacher
+from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.errors import KeyNotFound, StorageError
+from watchkeeper.storage.interface import Interface, ListOptions
+from watchkeeper.storage.leases import LeaseManager
+from watchkeeper.storage.store import Store as KVStore
+
+Object = dict[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class AssemblyOptions:
+    """What the operator decides about the API."""
+
+    event_ttl: int = 3600
+    authorizer: Authorizer
+    resolver: RuleResolver
+    tokens: TokenAuthenticator
+    max_body_bytes: int = 3 * 1024 * 1024
+    extra_plugins: Sequence[Plugin] = field(default_factory=tuple)
+
+
+class Assembly:
+    """All built-in resources over one key-value store, ready to be routed to."""
+
+    def __init__(self, kv: KV, options: AssemblyOptions) -> None:
+        self.kv = kv
+        self.options = options
+        self.scheme: Scheme = builtin_scheme()
+        self.storages: list[Interface] = []
+        self._leases = LeaseManager(kv, SYSTEM_CLOCK)
+        self.registry = BuiltinRegistry(
+            self.scheme, builtin_behaviors(), self._open_storage, BuiltinOptions(event_ttl=options.event_ttl)
+        )
+        self.served = ServedTable()
+        self.services = Services(
+            scheme=self.scheme,
+            admission=Chain([*self._plugins(), *options.extra_plugins]),
+            authorizer=options.authorizer,
+            max_body_bytes=options.max_body_bytes,
+        )
+        self.virtual = VirtualResources(self.registry, options.authorizer, options.resolver, options.tokens)
+        installer = Installer(
+            self.services,
+            self.served,
+            self.registry,
+            field_managers=lambda kind, hub, sub: field_manager_for(self.scheme, kind, hub, sub),
+            virtual=self.virtual.find,
+        )
+        installer.install(resources())
+
+    def _open_storage(self, spec: StorageSpec) -> Interface:
+        behavior = spec.behavior
+        codec = JsonCodec(
+            spec.kind,
+            behavior.selectable_fields,
+            decode_old=self._decode_old(spec),
+        )
+        store = KVStore(self.kv, codec, spec.prefix, leases=self._leases)
+        fields = (behavior.trigger_field,) if behavior.trigger_field else ()
+        cacher = Cacher(store, index_fields=fields)
+        self.storages.append(cacher)
+        return cacher
+
+    def _decode_old(self, spec: StorageSpec) -> Callable[[Object], Object]:
+        def decode(obj: Object) -> Object:
+            kind = self.scheme.kind(_gvk(obj))
+            decoded = kind.decode(obj, None)
+            if kind.default is not None:
+                kind.default(decoded)
+            return self.scheme.convert(decoded, spec.kind)
+
+        return decode
+
+    # -- admission --------------------------------------------------------------------------------------------
+
+    def _plugins(self) -> list[Plugin]:
+        return [
+            NamespaceLifecycle(self._namespace_is_ending),
+            TaintNodesByCondition(),
+            Priority(self._find_priority_class, self._has_default_priority_class),
+            DefaultTolerationSeconds(),
+            StorageObjectInUseProtection(),
+            DefaultStorageClass(lambda: self.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
+            PersistentVolumeClaimResize(lambda: self.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
+            DefaultIngressClass(lambda: self.list_objects(GroupResource("networking.k8s.io", "ingressclasses"))),
+        ]
+
+    def store(self, group: str, resource: str) -> Store:
+        """The registry store of a built-in resource."""
+        return self.registry.find(GroupResource(group, resource))
+
+    async def list_objects(self, resource: GroupResource) -> list[Object]:
+        """All objects of a cluster-scoped resource, as the cache has them."""
+        store = self.registry.find(resource)
+        found = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
+        return [item.data() for item in found.items]
+
+    def _namespace_is_ending(self, name: str) -> bool | Awaitable[bool | None] | None:
+        store = self.store("", "namespaces")
+        found = store.storage.get_nowait(f"{store.prefix}/{name}", resource_version="")
+        if found is not None:
+            return b'"phase":"Terminating"' in found.tail
+        return self._read_namespace(name)
+
+    async def _read_namespace(self, name: str) -> bool | None:
+        store = self.store("", "namespaces")
+        try:
+            found = await store.storage.get(f"{store.prefix}/{name}")
+        except KeyNotFound:
+            return None
+        status: Object = found.data().get("status") or {}
+        return status.get("phase") == "Terminating"
+
+    def _has_default_priority_class(self) -> bool:
+        return self._default_priority_class
+
+    _default_priority_class = False
+
+    async def _find_priority_class(self, name: str) -> Object | None:
+        store = self.store("scheduling.k8s.io", "priorityclasses")
+        if not name:
+            defaults = [c for c in await self.list_objects(store.resource) if c.get("globalDefault")]
+            return min(defaults, key=lambda c: c.get("value", 0)) if defaults else None
+        try:
+            return (await store.storage.get(f"{store.prefix}/{name}")).data()
+        except KeyNotFound:
+            return None
+
+    # -- the end ----------------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """End all watches, then all storages."""
+        self.services.stopping = True
+        for watcher in list(self.services.watchers):
+            watcher.close()
+        await asyncio.gather(*(s.close() for s in self.storages), return_exceptions=True)
+
+
+def _gvk(obj: Object) -> Any:
+    from watchkeeper.runtime.scheme import gvk_of
+
+    return gvk_of(obj)
+
+
+__all__ = ["Assembly", "AssemblyOptions", "StorageError"]
