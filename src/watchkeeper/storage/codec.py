@@ -151,7 +151,7 @@ class JsonCodec:
         kind, version = obj.get("kind"), obj.get("apiVersion")
         if kind == self.gvk.kind and version == self.gvk.api_version:
             return obj  # the hub version in another order of keys
-        if self._decode_old is None or not isinstance(kind, str) or not isinstance(version, str):
+        if self._decode_old is None or kind != self.gvk.kind or not isinstance(version, str):
             raise CorruptObject(f"{key}: expected {self.gvk.api_version} {self.gvk.kind}, found {version} {kind}", key)
         return self._decode_old(obj)
 

@@ -267,7 +267,10 @@ class DeleteOptions:
 class Interface(Protocol):
     """Storage of one resource. Raises the errors of `storage.errors`."""
 
-    codec: ObjectCodec
+    @property
+    def codec(self) -> ObjectCodec:
+        """How objects are encoded."""
+        ...
 
     async def create(self, key: str, obj: Object, *, ttl: int = 0) -> StoredObject:
         """Store a new object; `ttl` seconds from now it vanishes (0: never). Raises KeyExists."""
