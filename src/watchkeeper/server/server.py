@@ -23,10 +23,12 @@ from watchkeeper.endpoints.filters.impersonation import Impersonation
 from watchkeeper.endpoints.filters.long_running import mark_long_running
 from watchkeeper.endpoints.filters.max_in_flight import MaxInFlight
 from watchkeeper.endpoints.filters.metrics import RequestMetrics
+from watchkeeper.endpoints.handlers.discovery import RootPath
 from watchkeeper.endpoints.router import Router
 from watchkeeper.kv.interface import KV
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.backend import open_storage
+from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.credentials import Credentials, load_credentials
 from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.health import Check, Health, Unhealthy
@@ -109,7 +111,7 @@ class Server:
         choices = AssemblyOptions(authorizer=authorizer, resolver=self.policy, tokens=authenticator.tokens)
         self.assembly = Assembly(self.kv, choices)
         self._undo.append(("assembly", self.assembly.close))
-        self._follow_policy()
+        await self._bootstrap()
         app = self._app(authorizer, authenticator)
         self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
         self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))
@@ -139,15 +141,21 @@ class Server:
             return AlwaysAllow()
         return AuthorizerUnion([PrivilegedGroup(), RbacAuthorizer(self.policy)])
 
-    def _follow_policy(self) -> None:
+    async def _bootstrap(self) -> None:
+        """Create what every cluster begins with, and follow the roles and bindings there are."""
+        policy_stores = {kind: self.assembly.store(r.group, r.resource) for kind, r in RESOURCES.items()}
+        stores = [self.assembly.store("", "namespaces"), *policy_stores.values()]
+        bootstrap = Bootstrap(self.assembly.scheme, stores)
+        await bootstrap.namespaces()
         if self.options.authorization != "RBAC":
             return
+        await bootstrap.policy()
         feed = PolicyFeed(self.policy)
         self._undo.append(("policy", feed.close))
-        for kind, resource in RESOURCES.items():
-            store = self.assembly.store(resource.group, resource.resource)
+        for kind, store in policy_stores.items():
             feed.follow(kind, store.storage, f"{store.prefix}/")
         self.health.add(Check("rbac-policy", lambda: _require(not feed.missing(), f"unknown: {feed.missing()}")))
+        await feed.wait()
 
     def _app(self, authorizer: Authorizer, authenticator: RequestAuthenticator) -> App:
         options = self.options
@@ -187,6 +195,10 @@ class Server:
         for name in ("/healthz", "/livez", "/readyz"):
             paths[name] = self.health.handle
             prefixes[f"{name}/"] = self.health.handle
+        served, below = self.assembly.paths()
+        paths.update(served)
+        prefixes.update(below)
+        paths["/"] = RootPath(self.assembly.discovery, [p for p in paths if not p.startswith("/api")]).handle
         return paths, prefixes
 
     def _add_checks(self) -> None:
