@@ -36,7 +36,9 @@ class Response:
 
     async def send(self, request: Request) -> None:
         """Write it out, with the warnings that the request collected."""
-        headers: list[Header] = [NO_CACHE, *self.headers]
+        headers = list(self.headers)
+        if not any(name == b"cache-control" for name, _ in headers):
+            headers.append(NO_CACHE)
         if request.warnings:
             headers += warning_headers(request.warnings)
         if self.stream is not None:

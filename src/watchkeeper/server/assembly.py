@@ -23,7 +23,12 @@ from watchkeeper.apis.schema_data import resources
 from watchkeeper.authn.interface import TokenAuthenticator
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.reviews import RuleResolver
+from watchkeeper.endpoints.app import PathHandler
+from watchkeeper.endpoints.discovery import Discovery, groups_of
+from watchkeeper.endpoints.handlers.discovery import DiscoveryPaths
+from watchkeeper.endpoints.handlers.openapi import OpenAPIPaths
 from watchkeeper.endpoints.installer import Installer
+from watchkeeper.endpoints.openapi.documents import OpenAPI
 from watchkeeper.endpoints.scope import ServedTable, Services
 from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
@@ -31,6 +36,7 @@ from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, Storag
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
 from watchkeeper.server.field_managers import field_manager_for
+from watchkeeper.server.version import version_info
 from watchkeeper.server.virtual import VirtualResources
 from watchkeeper.storage.cacher.cacher import Cacher
 from watchkeeper.storage.codec import JsonCodec
@@ -82,6 +88,25 @@ class Assembly:
             virtual=self.virtual.find,
         )
         installer.install(resources())
+        self.discovery = Discovery(groups_of(resources(), lambda gvk: self.scheme.kind(gvk).hub))
+        self.openapi = OpenAPI(resources(), version_info()["gitVersion"])
+
+    def paths(self) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
+        """The paths that describe what is served: exact ones, and all below a path."""
+        discovery = DiscoveryPaths(self.discovery).handle
+        openapi = OpenAPIPaths(self.openapi)
+        exact: dict[str, PathHandler] = {
+            "/api": discovery,
+            "/apis": discovery,
+            "/openapi/v2": openapi.handle_v2,
+            "/openapi/v3": openapi.handle_v3,
+        }
+        below: dict[str, PathHandler] = {
+            "/api/": discovery,
+            "/apis/": discovery,
+            "/openapi/v3/": openapi.handle_v3,
+        }
+        return exact, below
 
     def _open_storage(self, spec: StorageSpec) -> Interface:
         behavior = spec.behavior
