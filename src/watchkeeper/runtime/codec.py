@@ -83,7 +83,10 @@ def _parse(body: bytes, *, yaml: bool) -> tuple[Any, Pairs | list[str] | None]:
     if yaml:
         lines: list[str] = []
         return load_yaml(body, lines), lines
-    parsed = read_json(body)
+    try:
+        parsed = read_json(body)
+    except JsonError as error:
+        raise _header_error(str(error)) from None
     if isinstance(parsed, dict) and repeats_fields(body, parsed):
         pairs: Pairs = read_pairs(body)
         return parsed, pairs
@@ -95,7 +98,7 @@ def _said_kind(parsed: Any, default: GroupVersionKind) -> GroupVersionKind:
     if parsed is None:
         return default
     if not isinstance(parsed, dict):
-        raise _header_error(parsed, f"Go value of type {_HEADER_TYPE}")
+        raise _header_mismatch(parsed, f"Go value of type {_HEADER_TYPE}")
     api_version, kind = _text_of(parsed, "apiVersion"), _text_of(parsed, "kind")
     if kind == default.kind and api_version == default.api_version:
         return default
@@ -110,14 +113,18 @@ def _text_of(parsed: Object, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise _header_error(value, f"Go struct field .{name} of type string")
+        raise _header_mismatch(value, f"Go struct field .{name} of type string")
     return value
 
 
-def _header_error(value: Any, where: str) -> JsonError:
+def _header_mismatch(value: Any, where: str) -> JsonError:
     names = {bool: "bool", str: "string", int: "number", float: "number", list: "array", dict: "object"}
-    text = f"json: cannot unmarshal {names[type(value)]} into {where}"
-    return JsonError(f"couldn't get version/kind; json parse error: {text}")
+    return _header_error(f"json: cannot unmarshal {names[type(value)]} into {where}")
+
+
+def _header_error(why: str) -> JsonError:
+    """Kind and version are looked for first, so they are what a broken body fails."""
+    return JsonError(f"couldn't get version/kind; json parse error: {why}")
 
 
 def _kind(scheme: Scheme, expected: Kind, gvk: GroupVersionKind) -> Kind:

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from watchkeeper.apis.builtin import builtin_scheme
+from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
+from watchkeeper.apis.schema_data import resources
+from watchkeeper.endpoints.discovery import (
+    Discovery,
+    DiscoveryGroup,
+    DiscoveryVersion,
+    groups_of,
+    storage_version_hash,
+)
+from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
+
+SCHEME = builtin_scheme()
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+def builtin() -> Discovery:
+    return Discovery(groups_of(resources(), lambda gvk: SCHEME.kind(gvk).hub))
+
+
+def robots(*versions: str) -> DiscoveryGroup:
+    def served(version: str) -> DiscoveryVersion:
+        kind = GroupVersionKind("example.io", version, "Robot")
+        scale = SubresourceInfo("scale", GroupVersionKind("autoscaling", "v1", "Scale"), ("get",))
+        info = ResourceInfo(
+            gvr=GroupVersionResource("example.io", version, "robots"),
+            kind=kind,
+            singular="robot",
+            namespaced=True,
+            verbs=ALL_VERBS,
+            short_names=("rb",),
+            subresources=(scale,),
+        )
+        return DiscoveryVersion(version, (info,), {"robots": kind}, custom=True)
+
+    return DiscoveryGroup("example.io", tuple(served(v) for v in versions))
+
+
+def entries(document: bytes | None) -> dict[str, Any]:
+    assert document is not None
+    return {r["name"]: r for r in orjson.loads(document)["resources"]}
+
+
+def test_the_core_group_has_a_document_of_its_own_form() -> None:
+    assert orjson.loads(builtin().core_versions("127.0.0.1:6443")) == {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:6443"}],
+    }
+    core = orjson.loads(builtin().resource_list("", "v1") or b"")
+    assert (core["kind"], core["groupVersion"], "apiVersion" in core) == ("APIResourceList", "v1", False)
+
+
+def test_named_groups_are_listed_with_the_preferred_version_first() -> None:
+    listed = orjson.loads(builtin().group_list())
+    assert (listed["kind"], listed["apiVersion"]) == ("APIGroupList", "v1")
+    groups = {g["name"]: g for g in listed["groups"]}
+    assert "" not in groups
+    assert groups["autoscaling"] == {
+        "name": "autoscaling",
+        "versions": [
+            {"groupVersion": "autoscaling/v2", "version": "v2"},
+            {"groupVersion": "autoscaling/v1", "version": "v1"},
+        ],
+        "preferredVersion": {"groupVersion": "autoscaling/v2", "version": "v2"},
+    }
+    assert orjson.loads(builtin().group_document("apps") or b"")["kind"] == "APIGroup"
+
+
+def test_subresources_follow_their_resource_and_name_a_kind_of_another_group() -> None:
+    apps = entries(builtin().resource_list("apps", "v1"))
+    assert list(apps)[:3] == ["controllerrevisions", "daemonsets", "daemonsets/status"]
+    assert apps["deployments/scale"] == {
+        "name": "deployments/scale",
+        "singularName": "",
+        "namespaced": True,
+        "group": "autoscaling",
+        "version": "v1",
+        "kind": "Scale",
+        "verbs": ["get", "patch", "update"],
+    }
+    assert apps["deployments"]["shortNames"] == ["deploy"]
+
+
+def test_stored_resources_have_the_hash_of_what_is_stored() -> None:
+    assert storage_version_hash(GroupVersionKind("", "v1", "ConfigMap")) == "qFsyl6wFWjQ="
+    core = entries(builtin().resource_list("", "v1"))
+    assert core["events"]["storageVersionHash"] == "r2yiGXH7wu8="
+    assert "storageVersionHash" not in core["bindings"]
+    assert "storageVersionHash" not in core["componentstatuses"]
+    events = entries(builtin().resource_list("events.k8s.io", "v1"))
+    assert events["events"]["storageVersionHash"] == "r2yiGXH7wu8="
+
+
+def test_what_is_not_served_has_no_document() -> None:
+    discovery = builtin()
+    assert discovery.group_document("nosuch.io") is None
+    assert discovery.group_document("") is None
+    assert discovery.resource_list("apps", "v9") is None
+
+
+def test_the_aggregated_form_holds_everything_at_once() -> None:
+    discovery = builtin()
+    core = orjson.loads(discovery.aggregated_core().body)
+    assert [item["metadata"] for item in core["items"]] == [{}]
+    named = orjson.loads(discovery.aggregated_groups().body)
+    apps = next(i for i in named["items"] if i["metadata"]["name"] == "apps")
+    deployments = next(r for r in apps["versions"][0]["resources"] if r["resource"] == "deployments")
+    assert deployments == {
+        "resource": "deployments",
+        "responseKind": {"group": "", "version": "", "kind": "Deployment"},
+        "scope": "Namespaced",
+        "singularResource": "deployment",
+        "verbs": list(ALL_VERBS),
+        "shortNames": ["deploy"],
+        "categories": ["all"],
+        "subresources": [
+            {
+                "subresource": "scale",
+                "responseKind": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
+                "verbs": ["get", "patch", "update"],
+            },
+            {
+                "subresource": "status",
+                "responseKind": {"group": "", "version": "", "kind": "Deployment"},
+                "verbs": ["get", "patch", "update"],
+            },
+        ],
+    }
+
+
+def test_custom_groups_come_change_and_go() -> None:
+    discovery = builtin()
+    before = discovery.aggregated_groups()
+    assert discovery.aggregated_groups() is before, "documents are encoded once"
+    discovery.set_group(robots("v1", "v1beta1"))
+    after = discovery.aggregated_groups()
+    assert after.etag != before.etag
+    item = orjson.loads(after.body)["items"][-1]
+    assert item["metadata"]["name"] == "example.io"
+    assert item["versions"][0]["resources"][0]["responseKind"] == {
+        "group": "example.io",
+        "version": "v1",
+        "kind": "Robot",
+    }
+    assert [v["version"] for v in orjson.loads(discovery.group_document("example.io") or b"")["versions"]] == [
+        "v1",
+        "v1beta1",
+    ]
+    discovery.set_group(robots("v1"))
+    assert discovery.resource_list("example.io", "v1beta1") is None
+    assert entries(discovery.resource_list("example.io", "v1"))["robots"]["kind"] == "Robot"
+    discovery.remove_group("example.io")
+    assert discovery.group_document("example.io") is None
+    assert discovery.aggregated_groups().etag == before.etag

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+import pytest
+
+from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
+from watchkeeper.apis.schema_data import resources
+from watchkeeper.endpoints.openapi import CustomVersion, OpenAPI
+from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
+
+DEPLOYMENT = {"group": "apps", "kind": "Deployment", "version": "v1"}
+ITEM = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+
+
+@pytest.fixture(scope="module")
+def openapi() -> OpenAPI:
+    return OpenAPI(resources(), "v1.36.0")
+
+
+@pytest.fixture(scope="module")
+def v2(openapi: OpenAPI) -> Any:
+    return orjson.loads(openapi.v2().body)
+
+
+@pytest.fixture(scope="module")
+def apps(openapi: OpenAPI) -> Any:
+    return document(openapi, "apis/apps/v1")
+
+
+def document(openapi: OpenAPI, path: str) -> Any:
+    found = openapi.v3(path)
+    assert found is not None
+    return orjson.loads(found.body)
+
+
+def robots(schema: dict[str, Any] | None) -> CustomVersion:
+    kind = GroupVersionKind("example.io", "v1", "Robot")
+    status = SubresourceInfo("status", kind, ("get", "patch", "update"))
+    info = ResourceInfo(
+        gvr=GroupVersionResource("example.io", "v1", "robots"),
+        kind=kind,
+        singular="robot",
+        namespaced=True,
+        verbs=("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"),
+        subresources=(status,),
+    )
+    return CustomVersion(info, "RobotList", schema)
+
+
+def test_v2_has_paths_that_say_what_they_do_to_which_kind(v2: Any) -> None:
+    assert v2["swagger"] == "2.0"
+    path = v2["paths"][ITEM]
+    assert sorted(m for m in path if m != "parameters") == ["delete", "get", "patch", "put"]
+    assert path["patch"]["x-kubernetes-action"] == "patch"
+    assert path["patch"]["x-kubernetes-group-version-kind"] == DEPLOYMENT
+    assert "application/strategic-merge-patch+json" in path["patch"]["consumes"]
+    assert path["get"]["operationId"] == "readAppsV1NamespacedDeployment"
+
+
+def test_v2_has_definitions_with_what_clients_merge_by(v2: Any) -> None:
+    deployment = v2["definitions"]["io.k8s.api.apps.v1.Deployment"]
+    assert sorted(deployment["properties"]) == ["apiVersion", "kind", "metadata", "spec", "status"]
+    assert deployment["x-kubernetes-group-version-kind"] == [DEPLOYMENT]
+    containers = v2["definitions"]["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
+    assert containers["x-kubernetes-patch-merge-key"] == "name"
+    assert containers["x-kubernetes-list-map-keys"] == ["name"]
+    assert v2["definitions"]["io.k8s.apimachinery.pkg.api.resource.Quantity"] == {"type": "string"}
+    selector = v2["definitions"]["io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"]
+    assert selector["x-kubernetes-map-type"] == "atomic"
+
+
+def test_every_reference_leads_somewhere(openapi: OpenAPI, v2: Any) -> None:
+    assert references(openapi.v2().body, "definitions") <= v2["definitions"].keys()
+    for path in orjson.loads(openapi.v3_index().body)["paths"]:
+        found = openapi.v3(path)
+        assert found is not None
+        schemas = orjson.loads(found.body)["components"]["schemas"]
+        assert references(found.body, "components/schemas") <= schemas.keys(), path
+
+
+def references(body: bytes, where: str) -> set[str]:
+    return {name.decode() for name in re.findall(b'"#/' + where.encode() + b'/([^"]+)"', body)}
+
+
+def test_operation_ids_are_unique(v2: Any) -> None:
+    ids = [
+        operation["operationId"]
+        for path in v2["paths"].values()
+        for method, operation in path.items()
+        if method != "parameters"
+    ]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_index_leads_to_documents_by_the_hash_of_their_content(openapi: OpenAPI) -> None:
+    paths = orjson.loads(openapi.v3_index().body)["paths"]
+    assert {"api/v1", "apis/apps/v1", "apis/batch/v1", "apis/apiextensions.k8s.io/v1", "version"} <= paths.keys()
+    path, _, digest = paths["apis/apps/v1"]["serverRelativeURL"].partition("?hash=")
+    assert path == "/openapi/v3/apis/apps/v1"
+    found = openapi.v3("apis/apps/v1")
+    assert found is not None
+    assert found.hash == digest
+    assert openapi.v3("apis/nosuch.example.io/v1") is None
+
+
+def test_v3_has_operations_with_their_options(apps: Any) -> None:
+    assert apps["openapi"].startswith("3.")
+    patch = apps["paths"][ITEM]["patch"]
+    assert sorted(p["name"] for p in patch["parameters"]) == ["dryRun", "fieldManager", "fieldValidation", "force"]
+    assert "application/apply-patch+yaml" in patch["requestBody"]["content"]
+    listing = apps["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments"]["get"]
+    assert "application/json;stream=watch" in listing["responses"]["200"]["content"]
+
+
+def test_v3_says_what_unset_fields_hold(apps: Any) -> None:
+    schemas = apps["components"]["schemas"]
+    template = schemas["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["template"]
+    assert template == {
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodTemplateSpec"}],
+        "default": {},
+    }
+    assert schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]["default"] == "TCP"
+    assert schemas["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]["format"] == "int-or-string"
+
+
+def test_a_v3_document_has_only_what_its_group_needs(apps: Any) -> None:
+    assert "io.k8s.api.core.v1.Container" in apps["components"]["schemas"]
+    assert "io.k8s.api.core.v1.Service" not in apps["components"]["schemas"]
+
+
+def test_custom_resources_come_change_and_go() -> None:
+    openapi = OpenAPI(resources(), "v1.36.0")
+    before = openapi.v3_index().hash
+    schema = {
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "description": "What it shall be",
+                "properties": {
+                    "size": {"type": "integer", "nullable": True},
+                    "port": {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+                },
+            }
+        },
+    }
+    openapi.set_custom(robots(schema))
+    assert openapi.v3_index().hash != before
+    found = document(openapi, "apis/example.io/v1")
+    robot = found["components"]["schemas"]["io.example.v1.Robot"]
+    assert robot["properties"]["spec"] == schema["properties"]["spec"]
+    assert robot["properties"]["metadata"]["$ref"].endswith("meta.v1.ObjectMeta")
+    assert robot["x-kubernetes-group-version-kind"] == [{"group": "example.io", "kind": "Robot", "version": "v1"}]
+    patch = found["paths"]["/apis/example.io/v1/namespaces/{namespace}/robots/{name}"]["patch"]
+    assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
+    status = "/apis/example.io/v1/namespaces/{namespace}/robots/{name}/status"
+    assert found["paths"][status]["put"]["operationId"] == "replaceExampleIoV1NamespacedRobotStatus"
+
+    in_v2 = orjson.loads(openapi.v2().body)["definitions"]["io.example.v1.Robot"]["properties"]["spec"]["properties"]
+    assert in_v2 == {"size": {}, "port": {"x-kubernetes-int-or-string": True}}
+
+    hash_before = openapi.v3("apis/example.io/v1")
+    openapi.set_custom(robots(None))
+    assert openapi.v3("apis/example.io/v1") != hash_before
+    assert "properties" not in document(openapi, "apis/example.io/v1")["components"]["schemas"]["io.example.v1.Robot"]
+
+    openapi.remove_custom(GroupVersion("example.io", "v1"), "robots")
+    assert openapi.v3("apis/example.io/v1") is None
+    assert openapi.v3_index().hash == before
+    assert "io.example.v1.Robot" not in orjson.loads(openapi.v2().body)["definitions"]

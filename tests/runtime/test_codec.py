@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import pytest
+
+from watchkeeper.apis.builtin import builtin_scheme
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.runtime.codec import Decoded, check_strict, check_version, decode_body, encode
+from watchkeeper.runtime.scheme import Kind
+from watchkeeper.runtime.strict import warnings_of
+
+SCHEME = builtin_scheme()
+CONFIG_MAP = SCHEME.kind(GroupVersionKind("", "v1", "ConfigMap"))
+HPA_V1 = SCHEME.kind(GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler"))
+DEPLOYMENT = SCHEME.kind(GroupVersionKind("apps", "v1", "Deployment"))
+
+
+def decode(body: bytes, kind: Kind = CONFIG_MAP, *, yaml: bool = False) -> Decoded:
+    return decode_body(SCHEME, kind, body, yaml=yaml, strict=True)
+
+
+def refusal(body: bytes, kind: Kind = CONFIG_MAP, *, yaml: bool = False) -> str:
+    with pytest.raises(ApiError) as raised:
+        decoded = decode(body, kind, yaml=yaml)
+        check_strict(decoded, kind)
+        check_version(decoded, kind)
+    assert raised.value.code == 400
+    return str(raised.value)
+
+
+def test_what_a_body_leaves_unsaid_is_taken_from_the_request() -> None:
+    assert decode(b'{"data":{"k":"1"}}').obj["kind"] == "ConfigMap"
+    assert decode(b'{"kind":"Deployment"}', DEPLOYMENT).obj["apiVersion"] == "apps/v1"
+    assert decode(b"null").obj == {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {}}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            b"{bad",
+            "couldn't get version/kind; json parse error: "
+            "invalid character 'b' looking for beginning of object key string ({bad)",
+        ),
+        (b"", "couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)"),
+        (b'{"apiVersion":"a/b/c"}', 'unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c"})'),
+        (
+            b'{"kind":5,"metadata":{"name":"a"}}',
+            "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind "
+            'of type string ({"kind":5,"metadata":{"name":" ...)',
+        ),
+    ],
+)
+def test_a_body_that_does_not_say_what_it_is_is_unrecognized(body: bytes, message: str) -> None:
+    assert refusal(body) == f"the object provided is unrecognized (must be of type ConfigMap): {message}"
+
+
+def test_a_body_that_is_no_object_is_unrecognized() -> None:
+    assert "cannot unmarshal array into Go value of type struct { APIVersion string" in refusal(b"[]")
+    assert refusal(b'"text"').endswith("(227465787422)")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            b'{"kind":"Secret","apiVersion":"v1"}',
+            'Secret in version "v1" cannot be handled as a ConfigMap: '
+            "converting (v1.Secret) to (core.ConfigMap): unknown conversion",
+        ),
+        (
+            b'{"kind":"Nonsense","apiVersion":"v1"}',
+            'Nonsense in version "v1" cannot be handled as a ConfigMap: no kind "Nonsense" is registered for '
+            'version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+        ),
+        (
+            b'{"apiVersion":"apps/v1"}',
+            'ConfigMap in version "v1" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for '
+            'version "apps/v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+        ),
+        (
+            b'{"data":{"k":1}}',
+            'ConfigMap in version "v1" cannot be handled as a ConfigMap: '
+            "json: cannot unmarshal number into Go struct field ConfigMap.data of type string",
+        ),
+        (
+            b'{"odd":1,"metadata":{"odd":1}}',
+            'ConfigMap in version "v1" cannot be handled as a ConfigMap: '
+            'strict decoding error: unknown field "odd", unknown field "metadata.odd"',
+        ),
+    ],
+)
+def test_a_body_of_something_else_cannot_be_handled(body: bytes, message: str) -> None:
+    assert refusal(body) == message
+
+
+def test_another_version_of_the_kind_is_decoded_but_does_not_match() -> None:
+    body = b'{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler"}'
+    assert decode(body, HPA_V1).kind.gvk.version == "v2"
+    assert refusal(body, HPA_V1) == (
+        "the API version in the data (autoscaling/v2) does not match the expected API version (autoscaling/v1)"
+    )
+
+
+TWICE = b'{"metadata":{"name":"x","name":"a"},"data":{"k":"1","k":"2"},"data":{"m":"3"}}'
+
+
+def test_fields_set_twice_are_told_in_the_order_of_the_text() -> None:
+    assert decode(TWICE).errors == [
+        'duplicate field "metadata.name"',
+        'duplicate field "data.k"',
+        'duplicate field "data"',
+    ]
+
+
+def test_maps_set_twice_are_merged_whether_anybody_asks_or_not() -> None:
+    assert decode_body(SCHEME, CONFIG_MAP, TWICE).obj["data"] == {"k": "2", "m": "3"}
+    spec = (
+        b'{"spec":{"replicas":3,"replicas":null,"minReadySeconds":5,"minReadySeconds":null,'
+        b'"selector":{"matchLabels":{"a":"b"}},"selector":{}}}'
+    )
+    decoded = decode(spec, DEPLOYMENT).obj["spec"]
+    assert decoded["selector"] == {"matchLabels": {"a": "b"}}
+    assert decoded.get("replicas") != 3, "null unsets a pointer"
+    assert decoded["minReadySeconds"] == 5, "null has no effect on a number"
+
+
+def test_escapes_do_not_hide_or_feign_fields_set_twice() -> None:
+    assert decode(b'{"data":{"k":"1","\\u006b":"2"}}').errors == ['duplicate field "data.k"']
+    assert decode(b'{"data":{"a":"\\u003a\\":","b":"::"}}').errors == []
+
+
+def test_yaml_is_decoded_like_json_and_tells_lines_of_fields_set_twice() -> None:
+    body = b"kind: ConfigMap\nodd: 1\ndata:\n  k: '1'\n  k: '2'\n"
+    decoded = decode(body, yaml=True)
+    assert decoded.obj["data"] == {"k": "2"}
+    assert decoded.errors == [
+        'yaml: unmarshal errors:\n  line 5: key "k" already set in map',
+        'unknown field "odd"',
+    ]
+    assert warnings_of(decoded.errors) == ['line 5: key "k" already set in map', 'unknown field "odd"']
+
+
+def test_yaml_with_a_boolean_for_a_name_is_refused() -> None:
+    assert "cannot unmarshal bool into Go struct field ObjectMeta.metadata.name of type string" in refusal(
+        b"metadata:\n  name: y\n", yaml=True
+    )
+
+
+def test_an_object_is_written_with_kind_version_and_metadata_first() -> None:
+    body = encode({"data": {}, "metadata": {"name": "a"}, "apiVersion": "v1", "kind": "ConfigMap"})
+    assert body == b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{}}'

@@ -1,0 +1,63 @@
+import pytest
+
+from watchkeeper.runtime.json_syntax import syntax_error
+from watchkeeper.runtime.json_text import JsonError, read_json
+
+END = "unexpected end of JSON input"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", END),
+        ("{", END),
+        ('{"a":', END),
+        ('"abc', END),
+        ("-", END),
+        ("tru", END),
+        ("{bad", "invalid character 'b' looking for beginning of object key string"),
+        ("[1,]", "invalid character ']' looking for beginning of value"),
+        ('{"a" 1}', "invalid character '1' after object key"),
+        ('{"a":1 "b"}', "invalid character '\"' after object key:value pair"),
+        ("[1 2]", "invalid character '2' after array element"),
+        ('{"a":1} x', "invalid character 'x' after top-level value"),
+        ("01", "invalid character '1' after top-level value"),
+        ("1.x", "invalid character 'x' after decimal point in numeric literal"),
+        ("1ex", "invalid character 'x' in exponent of numeric literal"),
+        ("-a", "invalid character 'a' in numeric literal"),
+        ('"a\\x"', "invalid character 'x' in string escape code"),
+        ('"\\u12g"', "invalid character 'g' in \\u hexadecimal character escape"),
+        ('"\x01"', "invalid character '\\x01' in string literal"),
+        ("trux", "invalid character 'x' in literal true (expecting 'e')"),
+        ("{'a':1}", "invalid character '\\'' looking for beginning of object key string"),
+    ],
+)
+def test_syntax_errors_are_told_in_the_words_of_the_reference(text: str, message: str) -> None:
+    assert syntax_error(text.encode()) == message
+    with pytest.raises(JsonError) as raised:
+        read_json(text.encode())
+    assert str(raised.value) == message
+
+
+def test_well_formed_text_has_no_syntax_error() -> None:
+    text = b' {"a":[1,-2.5e+3,true,false,null,"\\u00e4\\n",{}],"b":[]} '
+    assert syntax_error(text) is None
+    assert read_json(text) == {"a": [1, -2500.0, True, False, None, "ä\n", {}], "b": []}
+
+
+def test_numbers_beyond_64_bits_become_floats() -> None:
+    assert read_json(b"[9223372036854775807, 123456789012345678901]") == [9223372036854775807, 1.2345678901234568e20]
+
+
+def test_a_number_beyond_all_floats_is_refused() -> None:
+    with pytest.raises(JsonError, match="cannot unmarshal number 1e400"):
+        read_json(b'{"a":1e400}')
+
+
+def test_half_a_surrogate_pair_and_broken_utf8_become_replacement_characters() -> None:
+    assert read_json(b'["\\ud800x", "\xff"]') == ["\ufffdx", "\ufffd"]
+
+
+def test_nesting_is_bounded() -> None:
+    with pytest.raises(JsonError, match="exceeded max depth"):
+        read_json(b"[" * 20_000 + b"]" * 20_000)

@@ -1,0 +1,93 @@
+import pytest
+
+from watchkeeper.runtime.yaml import YamlError, dump_yaml, load_yaml, repeated_text
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", True),
+        ("y", True),
+        ("off", False),
+        ("2024-01-01", "2024-01-01"),
+        ("2024-01-01T00:00:00Z", "2024-01-01T00:00:00Z"),
+        ("~", None),
+        ("", None),
+        ("0x10", 16),
+        ("010", 8),
+        ("1_000", 1000),
+        ("1e3", 1000),
+        ("1.5", 1.5),
+        ("12:30:45", "12:30:45"),
+        ('"yes"', "yes"),
+        ("'1'", "1"),
+        ("!!str 5", "5"),
+        ("!!binary aGk=", "hi"),
+        ("99999999999999999999", 100000000000000000000),
+    ],
+)
+def test_plain_scalars_mean_what_the_reference_takes_them_for(text: str, value: object) -> None:
+    found = load_yaml(f"a: {text}\n".encode())["a"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_keys_become_texts_and_are_sorted() -> None:
+    assert list(load_yaml(b"b: 1\n1: 2\ntrue: 3\na: 4\n")) == ["1", "a", "b", "true"]
+
+
+def test_aliases_and_merges_are_copies() -> None:
+    found = load_yaml(b"a: &x {p: 1, q: 2}\nb: *x\nc: {<<: *x, q: 3}\n")
+    assert found == {"a": {"p": 1, "q": 2}, "b": {"p": 1, "q": 2}, "c": {"p": 1, "q": 3}}
+    assert found["a"] is not found["b"]
+
+
+def test_only_the_first_document_counts() -> None:
+    assert load_yaml(b"a: 1\n---\nb: 2\n") == {"a": 1}
+    assert load_yaml(b"") is None
+
+
+def test_fields_set_twice_are_told_with_their_lines_and_the_last_counts() -> None:
+    lines: list[str] = []
+    assert load_yaml(b"data:\n  k: '1'\n  k: '2'\n", lines) == {"data": {"k": "2"}}
+    assert lines == ['line 3: key "k" already set in map']
+    assert repeated_text(lines) == 'yaml: unmarshal errors:\n  line 3: key "k" already set in map'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"a: {k: [\n", "yaml: line 2: did not find expected node content"),
+        (b"a: &x [*x]", "yaml: anchor 'x' value contains itself"),
+        (b"a: *y", "yaml: unknown anchor 'y' referenced"),
+        (b"a: .nan", "json: unsupported value: NaN"),
+        (b"? [1]\n: 2", "yaml: invalid map key"),
+    ],
+)
+def test_what_is_no_yaml_is_refused(text: bytes, message: str) -> None:
+    with pytest.raises(YamlError) as raised:
+        load_yaml(text)
+    assert str(raised.value) == message
+
+
+def test_aliases_cannot_blow_up_a_document() -> None:
+    levels = [b"a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
+    levels += [b"a%d: &a%d [%s]" % (i, i, b",".join([b"*a%d" % (i - 1)] * 10)) for i in range(1, 10)]
+    with pytest.raises(YamlError, match="excessive aliasing"):
+        load_yaml(b"\n".join(levels))
+
+
+def test_nesting_is_bounded() -> None:
+    with pytest.raises(YamlError, match="exceeded max"):
+        load_yaml(b"[" * 100_000)
+    deep = b"".join(b" " * i + b"a:\n" for i in range(1100))
+    with pytest.raises(YamlError, match="exceeded max"):
+        load_yaml(deep)
+
+
+def test_what_is_written_reads_back_the_same() -> None:
+    value = {
+        "texts": ["yes", "y", "n", "1", "1e3", "0x1", "~", "", "2024-01-01", "a: b", "two\nlines\n", "é", "null"],
+        "others": [None, True, 1, 1.5, [], {}, {"n": {"y": ["x"]}}],
+    }
+    assert load_yaml(dump_yaml(value)) == value
