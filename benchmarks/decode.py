@@ -82,7 +82,7 @@ def pod() -> dict[str, Any]:
 
 
 def best(run: Callable[[], object]) -> float:
-    """The time of one run, in microseconds: the best of many short series, which others on the machine disturb least."""
+    """The time of one run, in microseconds: the best of many short series, which a busy machine disturbs least."""
     return min(timeit.repeat(run, number=100, repeat=100)) / 100 * 1e6
 
 

@@ -141,7 +141,8 @@ def test_keys_of_maps_are_part_of_paths() -> None:
         (
             DEPLOYMENT,
             {"spec": {"strategy": {"rollingUpdate": {"maxSurge": 1.5}}}},
-            "number 1.5 into Go struct field RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge of type int32",
+            "number 1.5 into Go struct field RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge "
+            "of type int32",
         ),
         (CONFIG_MAP, [], "array into Go value of type v1.ConfigMap"),
     ],
