@@ -26,6 +26,13 @@ Defaulter = Callable[[Object], None]
 
 MODULES: tuple[str, ...] = (
     "watchkeeper.apis.core.pod",
+    "watchkeeper.apis.apps.statefulset",
+    "watchkeeper.apis.apps.replicaset",
+    "watchkeeper.apis.apps.deployment",
+    "watchkeeper.apis.apps.daemonset",
+    "watchkeeper.apis.apps.controllerrevision",
+    "watchkeeper.apis.core.replicationcontroller",
+    "watchkeeper.apis.core.podtemplate",
     "watchkeeper.apis.autoscaling.conversion",
     "watchkeeper.apis.events.conversion",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from watchkeeper.apis.behavior import KindBehavior
@@ -12,6 +12,7 @@ from watchkeeper.apis.core.pod_status_validation import validate_pod_status_upda
 from watchkeeper.apis.core.pod_table import TABLE
 from watchkeeper.apis.core.pod_validation import validate_pod, validate_pod_update
 from watchkeeper.apis.core.pod_warnings import warnings_for_pod
+from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -55,6 +56,15 @@ def grace_period(pod: Object, options: Mapping[str, Any]) -> int:
     return 1 if period < 0 else period
 
 
+def _warnings_on_create(pod: Object) -> list[str]:
+    warnings = warnings_for_pod(pod)
+    wrong = is_dns1123_label(pod["metadata"].get("name") or "")
+    if wrong:
+        text = "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended"
+        warnings.insert(0, f"metadata.name: {text}: [{' '.join(wrong)}]")
+    return warnings
+
+
 def _prepare_for_status_update(new: Object, old: Object) -> None:
     """A status writer can neither take back a deletion nor change who owns the Pod."""
     meta, before = new["metadata"], old["metadata"]
@@ -64,8 +74,22 @@ def _prepare_for_status_update(new: Object, old: Object) -> None:
         meta.pop("ownerReferences", None)
     meta.pop("deletionTimestamp", None)
     status, old_status = new.setdefault("status", {}), old.get("status") or {}
-    if not status.get("qosClass") and old_status.get("qosClass"):
-        status["qosClass"] = old_status["qosClass"]
+    for field in ("qosClass", "observedGeneration"):
+        if not status.get(field) and old_status.get(field):
+            status[field] = old_status[field]
+    _keep_observed_generations(status.get("conditions") or (), old_status.get("conditions") or ())
+
+
+def _keep_observed_generations(conditions: Sequence[Object], old: Sequence[Object]) -> None:
+    """A writer that knows nothing of a condition's observedGeneration does not clear it; types may repeat."""
+    before: dict[str, list[int]] = {}
+    for condition in old:
+        before.setdefault(condition.get("type") or "", []).append(condition.get("observedGeneration") or 0)
+    for condition in conditions:
+        generations = before.get(condition.get("type") or "")
+        generation = generations.pop(0) if generations else 0
+        if generation and not condition.get("observedGeneration"):
+            condition["observedGeneration"] = generation
 
 
 BEHAVIORS = [
@@ -76,8 +100,7 @@ BEHAVIORS = [
         validate=validate_pod,
         validate_update=validate_pod_update,
         validate_status_update=validate_pod_status_update,
-        warnings_on_create=warnings_for_pod,
-        warnings_on_update=lambda new, _old: warnings_for_pod(new),
+        warnings_on_create=_warnings_on_create,
         selectable_fields=selectable_fields,
         selectable_labels=_LABELS,
         unsupported_field_label=lambda label: f"field label not supported: {label}",

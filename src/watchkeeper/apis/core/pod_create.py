@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from watchkeeper.apis.core.pod_annotations import APPARMOR_CONTAINER
 from watchkeeper.apis.core.pod_resources import qos_class
 from watchkeeper.apis.core.security_validation import validate_apparmor_field
-from watchkeeper.apis.core.windows_validation import each_container
 
 Object = dict[str, Any]
 
@@ -27,7 +27,7 @@ def prepare_for_create(pod: Object) -> None:
                 "type": "PodScheduled",
                 "status": "False",
                 "lastProbeTime": None,
-                "lastTransitionTime": None,
+                "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "reason": "SchedulingGated",
                 "message": _GATED,
             }
@@ -62,47 +62,21 @@ def _add_label_keys(term: Object, field: str, operator: str, labels: Mapping[str
 
 
 def _sync_apparmor(spec: Object, meta: Object) -> None:
-    """AppArmor profiles are given by annotation or field; each follows the other."""
+    """An AppArmor profile that an annotation gives becomes the container's field, if that is not set."""
     annotations: Mapping[str, str] = meta.get("annotations") or {}
-    pod_profile = (spec.get("securityContext") or {}).get("appArmorProfile")
-    told = any(key.startswith(APPARMOR_CONTAINER) for key in annotations)
-    if not told and pod_profile is None and not _has_container_profile(spec):
+    if not any(key.startswith(APPARMOR_CONTAINER) for key in annotations):
         return
     if (spec.get("os") or {}).get("name") == "windows":
         return
-    for container, _ in each_container(spec, ""):
-        key = APPARMOR_CONTAINER + (container.get("name") or "")
-        own = (container.get("securityContext") or {}).get("appArmorProfile")
-        if key not in annotations:
-            text = _annotation_of(own if own is not None else pod_profile)
-            if text:
-                meta.setdefault("annotations", {})[key] = text
-        elif own is None:
+    pod_profile = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for kind in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(kind) or ():
+            key = APPARMOR_CONTAINER + (container.get("name") or "")
+            if key not in annotations or (container.get("securityContext") or {}).get("appArmorProfile") is not None:
+                continue
             profile = profile_of_annotation(annotations[key])
             if profile is not None and not validate_apparmor_field(profile, "") and profile != pod_profile:
-                assert isinstance(container, dict)
                 container.setdefault("securityContext", {})["appArmorProfile"] = profile
-
-
-def _has_container_profile(spec: Object) -> bool:
-    for kind in ("containers", "initContainers"):
-        for container in spec.get(kind) or ():
-            if "appArmorProfile" in (container.get("securityContext") or ()):
-                return True
-    return False
-
-
-def _annotation_of(profile: Mapping[str, Any] | None) -> str:
-    if profile is None:
-        return ""
-    match profile.get("type"):
-        case "Unconfined":
-            return "unconfined"
-        case "RuntimeDefault":
-            return "runtime/default"
-        case "Localhost" if profile.get("localhostProfile"):
-            return _LOCALHOST + str(profile["localhostProfile"])
-    return ""
 
 
 def profile_of_annotation(annotation: str) -> Object | None:

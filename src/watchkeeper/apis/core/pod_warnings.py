@@ -162,10 +162,16 @@ def _profile_warnings(spec: Object, annotations: Mapping[str, str], prefix: str,
         if SECCOMP_CONTAINER + name in annotations and not own.get("seccompProfile"):
             found.append(f"{at}[{SECCOMP_CONTAINER}{name}]: {_SECCOMP}")
         annotation = annotations.get(APPARMOR_CONTAINER + name)
-        if template and annotation is not None and not own.get("appArmorProfile"):
-            profile = pod.get("appArmorProfile")
-            if profile is None or profile != profile_of_annotation(annotation):
-                found.append(f"{at}[{APPARMOR_CONTAINER}{name}]: {_APPARMOR}")
+        if annotation is None:
+            continue
+        field, told = own.get("appArmorProfile"), profile_of_annotation(annotation)
+        if template:
+            warned = not field and (pod.get("appArmorProfile") is None or pod.get("appArmorProfile") != told)
+        else:
+            # In a pod, the field has been filled in from the annotation by now.
+            warned = told is None or (field is not None and field == told)
+        if warned:
+            found.append(f"{at}[{APPARMOR_CONTAINER}{name}]: {_APPARMOR}")
     return found
 
 

@@ -1,0 +1,56 @@
+"""ControllerRevisions: the history of DaemonSets and StatefulSets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watchkeeper.apis import printing
+from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_immutable
+from watchkeeper.apis.validation.numbers import validate_nonnegative
+from watchkeeper.meta.field import FieldError, required
+from watchkeeper.meta.gvk import GroupKind
+
+Object = dict[str, Any]
+
+
+def _validate(revision: Object) -> list[FieldError]:
+    errors = [required("data", "data is mandatory")] if revision.get("data") is None else []
+    return errors + validate_nonnegative(revision.get("revision"), "revision")
+
+
+def _validate_update(new: Object, old: Object) -> list[FieldError]:
+    errors = validate_builtin_object_meta(new["metadata"], namespaced=True)
+    errors += _validate(new)
+    return errors + validate_immutable(new.get("data"), old.get("data"), "data")
+
+
+def _cells(revision: Object, now: float) -> list[Any]:
+    owners = revision["metadata"].get("ownerReferences") or ()
+    controller = printing.NONE
+    for owner in owners:
+        if owner.get("controller"):
+            group = (owner.get("apiVersion") or "").rpartition("/")[0]
+            kind = (owner.get("kind") or "").lower()
+            controller = f"{kind}.{group}/{owner.get('name')}" if group else f"{kind}/{owner.get('name')}"
+            break
+    return [printing.name_of(revision), controller, revision.get("revision") or 0, printing.age(revision, now)]
+
+
+BEHAVIORS = [
+    KindBehavior(
+        kind=GroupKind("apps", "ControllerRevision"),
+        validate=_validate,
+        validate_update=_validate_update,
+        has_status=False,
+        table=TableSpec(
+            columns=(
+                printing.NAME,
+                Column("Controller", "string", "Controller of the object"),
+                Column("Revision", "string", "The number of the revision."),
+                printing.AGE,
+            ),
+            cells=_cells,
+        ),
+    )
+]

@@ -1,0 +1,172 @@
+"""Deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from watchkeeper.apis import printing, workloads
+from watchkeeper.apis.apps.rollout import validate_rolling_deployment
+from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.core.pod_defaults import default_pod_template
+from watchkeeper.apis.core.pod_options import PodOptions
+from watchkeeper.apis.core.pod_template_validation import template_options
+from watchkeeper.apis.core.pod_warnings import warnings_for_template
+from watchkeeper.apis.validation.metadata import validate_immutable
+from watchkeeper.apis.validation.numbers import validate_nonnegative
+from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported
+from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+
+Object = dict[str, Any]
+
+_STRATEGIES = ("Recreate", "RollingUpdate")
+_COUNTS = (
+    "observedGeneration",
+    "replicas",
+    "updatedReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "unavailableReplicas",
+    "collisionCount",
+)
+
+
+def default_deployment(deployment: Object) -> None:
+    """Fill in a Deployment: one replica, rolled out by a quarter at a time."""
+    spec = deployment.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    strategy = spec.setdefault("strategy", {})
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", "25%")
+        rolling.setdefault("maxSurge", "25%")
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("progressDeadlineSeconds", 600)
+    default_pod_template(spec.setdefault("template", {}))
+
+
+def _spec_errors(spec: Mapping[str, Any], options: PodOptions) -> list[FieldError]:
+    errors = validate_nonnegative(spec.get("replicas"), "spec.replicas")
+    selector = spec.get("selector")
+    errors += workloads.validate_strict_selector(selector, "spec.selector", "deployment")
+    if not workloads.is_usable_selector(selector):
+        errors.append(invalid("spec.selector", selector, "invalid label selector"))
+    else:
+        template = spec.get("template") or {}
+        errors += workloads.validate_replica_template(selector, template, "spec.template", options)
+    errors += _strategy_errors(spec.get("strategy") or {})
+    errors += validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    errors += workloads.validate_history_limit(spec, "spec")
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None:
+        errors += validate_nonnegative(deadline, "spec.progressDeadlineSeconds")
+        if deadline <= (spec.get("minReadySeconds") or 0):
+            text = "must be greater than minReadySeconds"
+            errors.append(invalid("spec.progressDeadlineSeconds", deadline, text))
+    return errors
+
+
+def _strategy_errors(strategy: Mapping[str, Any]) -> list[FieldError]:
+    path = "spec.strategy"
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if kind == "Recreate":
+        if rolling is None:
+            return []
+        return [forbidden(f"{path}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")]
+    if kind == "RollingUpdate":
+        return validate_rolling_deployment(rolling or {}, f"{path}.rollingUpdate")
+    return [not_supported(path, dict(strategy), _STRATEGIES)]
+
+
+def _validate(deployment: Object) -> list[FieldError]:
+    return _spec_errors(deployment.get("spec") or {}, template_options(None))
+
+
+def _validate_update(new: Object, old: Object) -> list[FieldError]:
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    errors = _spec_errors(spec, template_options(old_spec.get("template") or {}))
+    return errors + validate_immutable(spec.get("selector"), old_spec.get("selector"), "spec.selector")
+
+
+def _validate_status_update(new: Object, old: Object) -> list[FieldError]:
+    status = new.get("status") or {}
+    errors = workloads.validate_counts(status, _COUNTS, "status")
+    fields = ("updatedReplicas", "readyReplicas", "availableReplicas")
+    errors += workloads.validate_replica_counts(status, fields, "status")
+    return errors + workloads.validate_collision_count(new, old)
+
+
+def _prepare_for_create(deployment: Object) -> None:
+    deployment["status"] = {}
+
+
+def _prepare_for_update(new: Object, old: Object) -> None:
+    """Generation also counts changes of annotations, which rollbacks used to come by."""
+    meta, before = new["metadata"], old["metadata"]
+    if (meta.get("annotations") or {}) != (before.get("annotations") or {}) and new.get("spec") == old.get("spec"):
+        meta["generation"] = (before.get("generation") or 0) + 1
+
+
+def _warnings_on_update(new: Object, old: Object) -> list[str]:
+    if new["metadata"].get("generation") == old["metadata"].get("generation"):
+        return []
+    return warnings_for_template(workloads.template_of(new), "spec.template")
+
+
+def _prepare_for_status_update(new: Object, old: Object) -> None:
+    """Status writers do not change labels."""
+    if old["metadata"].get("labels"):
+        new["metadata"]["labels"] = old["metadata"]["labels"]
+    else:
+        new["metadata"].pop("labels", None)
+
+
+def _cells(deployment: Object, now: float) -> list[Any]:
+    spec, status = deployment.get("spec") or {}, deployment.get("status") or {}
+    try:
+        selector = printing.selector_text(spec.get("selector"))
+    except ValueError:
+        selector = "<invalid>"
+    return [
+        printing.name_of(deployment),
+        f"{status.get('readyReplicas') or 0}/{spec.get('replicas') or 0}",
+        status.get("updatedReplicas") or 0,
+        status.get("availableReplicas") or 0,
+        printing.age(deployment, now),
+        *workloads.container_cells(deployment),
+        selector,
+    ]
+
+
+_TABLE = TableSpec(
+    columns=(
+        printing.NAME,
+        Column("Ready", "string", "Number of the pod with ready state"),
+        Column("Up-to-date", "string", "How many pods run the current template."),
+        Column("Available", "string", "How many pods have been ready long enough."),
+        printing.AGE,
+        printing.CONTAINERS,
+        printing.IMAGES,
+        printing.SELECTOR,
+    ),
+    cells=_cells,
+)
+
+BEHAVIORS = [
+    KindBehavior(
+        kind=GroupKind("apps", "Deployment"),
+        prepare_for_create=_prepare_for_create,
+        prepare_for_update=_prepare_for_update,
+        prepare_for_status_update=_prepare_for_status_update,
+        validate=_validate,
+        validate_update=_validate_update,
+        validate_status_update=_validate_status_update,
+        warnings_on_create=lambda obj: warnings_for_template(workloads.template_of(obj), "spec.template"),
+        warnings_on_update=_warnings_on_update,
+        has_generation=True,
+        table=_TABLE,
+    )
+]
+DEFAULTS = {GroupVersionKind("apps", "v1", "Deployment"): default_deployment}

@@ -1,0 +1,120 @@
+"""ReplicaSets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from watchkeeper.apis import printing, workloads
+from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.core.pod_defaults import default_pod_template
+from watchkeeper.apis.core.pod_options import PodOptions
+from watchkeeper.apis.core.pod_template_validation import template_options
+from watchkeeper.apis.core.pod_warnings import warnings_for_template
+from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_immutable
+from watchkeeper.apis.validation.numbers import validate_nonnegative
+from watchkeeper.meta.field import FieldError, invalid
+from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+
+Object = dict[str, Any]
+
+STATUS_COUNTS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
+LIMITED_COUNTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+
+
+def default_replica_set(replica_set: Object) -> None:
+    """Fill in a ReplicaSet: one replica."""
+    spec = replica_set.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    default_pod_template(spec.setdefault("template", {}))
+
+
+def _spec_errors(spec: Mapping[str, Any], options: PodOptions) -> list[FieldError]:
+    errors = validate_nonnegative(spec.get("replicas"), "spec.replicas")
+    errors += validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    selector = spec.get("selector")
+    errors += workloads.validate_strict_selector(selector, "spec.selector", "deployment")
+    if not workloads.is_usable_selector(selector):
+        errors.append(invalid("spec.selector", selector, "invalid label selector"))
+        return errors
+    template = spec.get("template") or {}
+    return errors + workloads.validate_replica_template(selector, template, "spec.template", options)
+
+
+def _validate(replica_set: Object) -> list[FieldError]:
+    return _spec_errors(replica_set.get("spec") or {}, template_options(None))
+
+
+def _validate_update(new: Object, old: Object) -> list[FieldError]:
+    """As the reference, which judges the new spec twice: as a new one, and as an update."""
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    found = _spec_errors(spec, template_options(old_spec.get("template") or {}))
+    errors = found + found
+    if found:
+        errors = validate_builtin_object_meta(new["metadata"], namespaced=True) + errors
+    return errors + validate_immutable(spec.get("selector"), old_spec.get("selector"), "spec.selector")
+
+
+def _validate_status_update(new: Object, _old: Object) -> list[FieldError]:
+    status = new.get("status") or {}
+    errors = workloads.validate_counts(status, STATUS_COUNTS, "status")
+    return errors + workloads.validate_replica_counts(status, LIMITED_COUNTS, "status")
+
+
+def _prepare_for_create(replica_set: Object) -> None:
+    replica_set["status"] = {"replicas": 0}
+
+
+def _warnings_on_update(new: Object, old: Object) -> list[str]:
+    if new["metadata"].get("generation") == old["metadata"].get("generation"):
+        return []
+    return warnings_for_template(workloads.template_of(new), "spec.template")
+
+
+def replica_columns(describe: str) -> tuple[Column, ...]:
+    """The columns of kinds that keep a number of pods running; `describe` names the kind."""
+    return (
+        printing.NAME,
+        Column("Desired", "integer", f"How many pods the {describe} is to have."),
+        Column("Current", "integer", f"How many pods the {describe} has."),
+        Column("Ready", "integer", f"How many pods of the {describe} are ready."),
+        printing.AGE,
+        printing.CONTAINERS,
+        printing.IMAGES,
+        printing.SELECTOR,
+    )
+
+
+def replica_cells(obj: Object, now: float, selector: str) -> list[Any]:
+    """The cells of those columns."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    return [
+        printing.name_of(obj),
+        spec.get("replicas") or 0,
+        status.get("replicas") or 0,
+        status.get("readyReplicas") or 0,
+        printing.age(obj, now),
+        *workloads.container_cells(obj),
+        selector,
+    ]
+
+
+def _cells(replica_set: Object, now: float) -> list[Any]:
+    selector = (replica_set.get("spec") or {}).get("selector")
+    return replica_cells(replica_set, now, printing.format_label_selector(selector))
+
+
+BEHAVIORS = [
+    KindBehavior(
+        kind=GroupKind("apps", "ReplicaSet"),
+        prepare_for_create=_prepare_for_create,
+        validate=_validate,
+        validate_update=_validate_update,
+        validate_status_update=_validate_status_update,
+        warnings_on_create=lambda obj: warnings_for_template(workloads.template_of(obj), "spec.template"),
+        warnings_on_update=_warnings_on_update,
+        has_generation=True,
+        table=TableSpec(columns=replica_columns("ReplicaSet"), cells=_cells),
+    )
+]
+DEFAULTS = {GroupVersionKind("apps", "v1", "ReplicaSet"): default_replica_set}

@@ -1,0 +1,115 @@
+"""ReplicationControllers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from watchkeeper.apis import printing, workloads
+from watchkeeper.apis.apps.replicaset import LIMITED_COUNTS, STATUS_COUNTS, replica_cells, replica_columns
+from watchkeeper.apis.behavior import KindBehavior, TableSpec
+from watchkeeper.apis.core.pod_defaults import default_pod_template
+from watchkeeper.apis.core.pod_options import PodOptions
+from watchkeeper.apis.core.pod_template_validation import template_options, validate_template
+from watchkeeper.apis.core.pod_warnings import warnings_for_template
+from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
+from watchkeeper.apis.validation.numbers import validate_nonnegative
+from watchkeeper.meta.field import FieldError, invalid, required
+from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+
+Object = dict[str, Any]
+
+
+def default_replication_controller(controller: Object) -> None:
+    """Fill in a ReplicationController: its selector and its own labels are those of its template."""
+    spec = controller.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    template = spec.get("template")
+    if template is None:
+        return
+    labels = (template.get("metadata") or {}).get("labels")
+    if labels:
+        if not spec.get("selector"):
+            spec["selector"] = dict(labels)
+        metadata = controller.setdefault("metadata", {})
+        if not metadata.get("labels"):
+            metadata["labels"] = dict(labels)
+    default_pod_template(template)
+
+
+def _spec_errors(spec: Mapping[str, Any], options: PodOptions) -> list[FieldError]:
+    errors = validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
+    selector: Mapping[str, str] = spec.get("selector") or {}
+    if not selector:
+        errors.append(required("spec.selector"))
+    if spec.get("replicas") is None:
+        errors.append(required("spec.replicas"))
+    else:
+        errors += validate_nonnegative(spec["replicas"], "spec.replicas")
+    template = spec.get("template")
+    if template is None:
+        return [*errors, required("spec.template")]
+    labels = (template.get("metadata") or {}).get("labels")
+    if any((labels or {}).get(key) != value for key, value in selector.items()):
+        text = "`selector` does not match template `labels`"
+        errors.append(invalid("spec.template.metadata.labels", labels, text))
+    errors += validate_template(template, "spec.template", options)
+    return errors + workloads.validate_always_restarting(template, "spec.template", "ReplicationController")
+
+
+def _validate(controller: Object) -> list[FieldError]:
+    return _spec_errors(controller.get("spec") or {}, template_options(None))
+
+
+def _validate_update(new: Object, old: Object) -> list[FieldError]:
+    """As the reference, which judges the new spec twice: as a new one, and as an update."""
+    old_template = (old.get("spec") or {}).get("template") or {}
+    found = _spec_errors(new.get("spec") or {}, template_options(old_template))
+    if not found:
+        return []
+    return validate_builtin_object_meta(new["metadata"], namespaced=True) + found + found
+
+
+def _validate_status_update(new: Object, _old: Object) -> list[FieldError]:
+    status = new.get("status") or {}
+    errors = workloads.validate_counts(status, STATUS_COUNTS, "status")
+    return errors + workloads.validate_replica_counts(status, LIMITED_COUNTS, "status")
+
+
+def _prepare_for_create(controller: Object) -> None:
+    controller["status"] = {"replicas": 0}
+
+
+def _warnings_on_create(controller: Object) -> list[str]:
+    return warnings_for_template(workloads.template_of(controller), "spec.template")
+
+
+def _warnings_on_update(new: Object, old: Object) -> list[str]:
+    if new["metadata"].get("generation") == old["metadata"].get("generation"):
+        return []
+    return _warnings_on_create(new)
+
+
+def _cells(controller: Object, now: float) -> list[Any]:
+    selector = (controller.get("spec") or {}).get("selector")
+    return replica_cells(controller, now, printing.format_labels(selector))
+
+
+BEHAVIORS = [
+    KindBehavior(
+        kind=GroupKind("", "ReplicationController"),
+        prepare_for_create=_prepare_for_create,
+        validate=_validate,
+        validate_update=_validate_update,
+        validate_status_update=_validate_status_update,
+        warnings_on_create=_warnings_on_create,
+        warnings_on_update=_warnings_on_update,
+        selectable_fields=lambda obj: {"status.replicas": str((obj.get("status") or {}).get("replicas") or 0)},
+        selectable_labels=("status.replicas",),
+        unsupported_field_label=workloads.unknown_field_label,
+        has_generation=True,
+        default_propagation="Orphan",
+        table=TableSpec(columns=replica_columns("controller"), cells=_cells),
+    )
+]
+DEFAULTS = {GroupVersionKind("", "v1", "ReplicationController"): default_replication_controller}
