@@ -103,6 +103,8 @@ class ServedTable:
         self._custom: set[str] = set()
         self.generation = 0
         """Counts changes; whoever caches something made of the table compares it."""
+        self.on_change: list[Callable[[], None]] = []
+        """Called after each change."""
 
     def add(self, resource: ServedResource, *, custom: bool = False) -> None:
         """Serve a resource at a version, in place of what was served so before."""
@@ -111,7 +113,7 @@ class ServedTable:
         versions.setdefault(gvr.version, {})[gvr.resource] = resource
         if custom:
             self._custom.add(gvr.group)
-        self.generation += 1
+        self._changed()
 
     def remove(self, group: str, version: str, resource: str) -> None:
         """Serve it no longer; ends its watches."""
@@ -125,9 +127,14 @@ class ServedTable:
         if not versions:
             del self._groups[group]
             self._custom.discard(group)
-        self.generation += 1
+        self._changed()
         for scope in (found.scope, *found.subresources.values()):
             close_scope(scope)
+
+    def _changed(self) -> None:
+        self.generation += 1
+        for callback in self.on_change:
+            callback()
 
     def find(self, group: str, version: str, resource: str) -> ServedResource | None:
         """The resource, if it is served."""

@@ -22,6 +22,23 @@ log = logging.getLogger(__name__)
 Object = dict[str, Any]
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+PRIORITY_CLASSES: tuple[Object, ...] = (
+    {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "system-node-critical"},
+        "value": 2000001000,
+        "description": "Used for system critical pods that must not be moved from their current node.",
+    },
+    {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "system-cluster-critical"},
+        "value": 2000000000,
+        "description": "Used for system critical pods that must run in the cluster, but can be moved to another node"
+        " if necessary.",
+    },
+)
 _AT_A_TIME = 32
 """Writes under way together, so that a store that groups commits can."""
 
@@ -30,7 +47,7 @@ class Bootstrap:
     """Creates what is missing; what is there stays as somebody may have changed it."""
 
     def __init__(self, scheme: Scheme, stores: Sequence[Store]) -> None:
-        """`stores`: those of namespaces and of the four kinds of RBAC."""
+        """`stores`: those of namespaces, priority classes and the four kinds of RBAC."""
         self._scheme = scheme
         self._stores = {(store.resource.group, store.resource.resource): store for store in stores}
 
@@ -38,6 +55,10 @@ class Bootstrap:
         """Create the system's namespaces."""
         wanted = ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES)
         await self._create_missing(self._stores["", "namespaces"], wanted)
+
+    async def priority_classes(self) -> None:
+        """Create the priority classes of a cluster's own Pods."""
+        await self._create_missing(self._stores["scheduling.k8s.io", "priorityclasses"], map(dict, PRIORITY_CLASSES))
 
     async def policy(self) -> None:
         """Create the initial roles, then the bindings to them."""

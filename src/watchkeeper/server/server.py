@@ -15,6 +15,7 @@ from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.rbac.authorizer import RbacAuthorizer
 from watchkeeper.authz.rbac.policy import Policy
 from watchkeeper.authz.union import AlwaysAllow, AuthorizerUnion, PrivilegedGroup
+from watchkeeper.controllers.manager import ControllerManager
 from watchkeeper.endpoints.app import App, PathHandler
 from watchkeeper.endpoints.filters import Filter
 from watchkeeper.endpoints.filters.authentication import Authentication
@@ -118,6 +119,9 @@ class Server:
         self._add_checks()
         for sock in sockets:
             await self._listener.listen(sock, plain=sock.family == socket.AF_UNIX)
+        controllers = ControllerManager(self.assembly.services, self.assembly.served, options.controllers)
+        self._undo.append(("controllers", controllers.close))
+        controllers.start()
         write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, self.credentials.ca_pem)
 
     def _open_sockets(self) -> list[socket.socket]:
@@ -144,9 +148,14 @@ class Server:
     async def _bootstrap(self) -> None:
         """Create what every cluster begins with, and follow the roles and bindings there are."""
         policy_stores = {kind: self.assembly.store(r.group, r.resource) for kind, r in RESOURCES.items()}
-        stores = [self.assembly.store("", "namespaces"), *policy_stores.values()]
+        stores = [
+            self.assembly.store("", "namespaces"),
+            self.assembly.store("scheduling.k8s.io", "priorityclasses"),
+            *policy_stores.values(),
+        ]
         bootstrap = Bootstrap(self.assembly.scheme, stores)
         await bootstrap.namespaces()
+        await bootstrap.priority_classes()
         if self.options.authorization != "RBAC":
             return
         await bootstrap.policy()

@@ -1,0 +1,154 @@
+"""How controllers in the server's own process use the API: the registry, with admission, without HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from watchkeeper.admission.interface import Attributes, Operation
+from watchkeeper.endpoints.scope import Scope, ServedResource, ServedTable, Services
+from watchkeeper.meta import errors
+from watchkeeper.meta.gvk import GroupKind, GroupResource
+from watchkeeper.registry.rest import Context, DeleteOptions, Result, UpdateOptions
+from watchkeeper.request.user import AUTHENTICATED, User
+from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject
+
+Object = dict[str, Any]
+
+
+def controller_user(name: str) -> User:
+    """The identity that kube-controller-manager gives a controller of that name."""
+    groups = ("system:serviceaccounts", "system:serviceaccounts:kube-system", AUTHENTICATED)
+    return User(f"system:serviceaccount:kube-system:{name}", groups=groups)
+
+
+class Loopback:
+    """The API as one controller sees it. Raises ApiError like any client would meet it."""
+
+    def __init__(self, services: Services, served: ServedTable, user: User) -> None:
+        self.services = services
+        self.served = served
+        self.user = user
+
+    def resources(self, *verbs: str) -> Iterator[ServedResource]:
+        """What is served with all these verbs, each stored resource once (at its hub version)."""
+        seen: set[int] = set()
+        for group in self.served.groups():
+            for version in self.served.versions(group):
+                for found in self.served.resources(group, version):
+                    usable = found.scope.is_hub and all(v in found.scope.verbs for v in verbs)
+                    if usable and id(found.scope.store) not in seen:
+                        seen.add(id(found.scope.store))
+                        yield found
+
+    def find_kind(self, api_version: str, kind: str) -> ServedResource | None:
+        """The resource of a kind as owner references name it."""
+        group, _, version = api_version.rpartition("/")
+        for found in self.served.resources(group, version):
+            if found.info.kind.kind == kind:
+                return found
+        return self._other_version(GroupKind(group, kind))
+
+    def _other_version(self, group_kind: GroupKind) -> ServedResource | None:
+        for version in self.served.versions(group_kind.group):
+            for found in self.served.resources(group_kind.group, version):
+                if found.info.kind.group_kind == group_kind:
+                    return found
+        return None
+
+    def _context(self, scope: Scope, namespace: str) -> Context:
+        return Context(user=self.user, namespace=namespace if scope.namespaced else "")
+
+    async def get(self, resource: ServedResource, namespace: str, name: str) -> Object:
+        """The latest state. Raises NotFound."""
+        scope = resource.scope
+        found: Result = await scope.store.get(self._context(scope, namespace), name, "")
+        return found.data() if isinstance(found, StoredObject) else found
+
+    async def list(self, resource: ServedResource, namespace: str) -> ListResult:
+        """The latest state of a collection."""
+        scope = resource.scope
+        found: ListResult = await scope.store.list(self._context(scope, namespace), ListOptions())
+        return found
+
+    async def delete(self, resource: ServedResource, namespace: str, name: str, options: DeleteOptions) -> None:
+        """Delete an object, or begin to."""
+        scope = resource.scope
+        options.validate = self._validate_delete(scope, namespace, options)
+        await scope.store.delete(self._context(scope, namespace), name, options)
+
+    async def delete_collection(self, resource: ServedResource, namespace: str) -> None:
+        """Delete all objects of a namespace, dependents in the background."""
+        scope = resource.scope
+        options = DeleteOptions(propagation_policy="Background")
+        options.validate = self._validate_delete(scope, namespace, options)
+        await scope.store.delete_collection(self._context(scope, namespace), options, ListOptions())
+
+    def _validate_delete(self, scope: Scope, namespace: str, options: DeleteOptions) -> Any:
+        async def validate(old: Object) -> None:
+            attributes = Attributes(
+                operation=Operation.DELETE,
+                kind=scope.kind.gvk,
+                resource=scope.info.gvr,
+                namespace=namespace,
+                name=old["metadata"]["name"],
+                user=self.user,
+                old=old,
+                options={"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options.as_mapping()},
+            )
+            await self.services.admission.admit(attributes)
+            await self.services.admission.validate(attributes)
+
+        return validate
+
+    async def change(
+        self,
+        resource: ServedResource,
+        namespace: str,
+        name: str,
+        uid: str,
+        change: Callable[[Object], None],
+        *,
+        subresource: str = "",
+    ) -> Object:
+        """Change an object in place by a function, as often as other writers interfere. Raises NotFound, Conflict."""
+        scope = resource.subresources[subresource] if subresource else resource.scope
+        updated = _Change(uid, change, resource.info.group_resource, name)
+        options = UpdateOptions(validate_update=self._validate_update(scope, namespace, name))
+        result, _ = await scope.store.update(self._context(scope, namespace), name, updated, options)
+        return result.data() if isinstance(result, StoredObject) else result
+
+    def _validate_update(self, scope: Scope, namespace: str, name: str) -> Any:
+        async def validate(obj: Object, old: Object) -> None:
+            attributes = Attributes(
+                operation=Operation.UPDATE,
+                kind=scope.kind.gvk,
+                resource=scope.info.gvr,
+                subresource=scope.subresource,
+                namespace=namespace,
+                name=name,
+                user=self.user,
+                obj=obj,
+                old=old,
+                options={"kind": "UpdateOptions", "apiVersion": "meta.k8s.io/v1"},
+            )
+            await self.services.admission.validate(attributes)
+
+        return validate
+
+
+class _Change:
+    """A function that changes an object, as an `UpdatedObject`."""
+
+    def __init__(self, uid: str, change: Callable[[Object], None], resource: GroupResource, name: str) -> None:
+        self.uid: str | None = uid or None
+        self._change = change
+        self._resource = resource
+        self._name = name
+
+    async def __call__(self, current: StoredObject | None) -> Object:
+        if current is None:
+            raise errors.not_found(self._resource, self._name)
+        obj = current.data()
+        self._change(obj)
+        return obj

@@ -1,0 +1,54 @@
+"""Starts the controllers that a server was told to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from watchkeeper.controllers.garbage_collector import GarbageCollector
+from watchkeeper.controllers.loopback import Loopback, controller_user
+from watchkeeper.controllers.namespace import NamespaceController
+from watchkeeper.endpoints.scope import ServedTable, Services
+
+
+class Controller(Protocol):
+    """Something that follows the API and acts on it."""
+
+    def start(self) -> None:
+        """Begin."""
+        ...
+
+    async def close(self) -> None:
+        """Stop. Idempotent."""
+        ...
+
+
+_MAKE: dict[str, tuple[str, Callable[[Loopback], Controller]]] = {
+    "namespace": ("namespace-controller", NamespaceController),
+    "garbage-collector": ("generic-garbage-collector", GarbageCollector),
+}
+NAMES = tuple(_MAKE)
+"""All controllers there are."""
+
+
+class ControllerManager:
+    """The controllers of one server."""
+
+    def __init__(self, services: Services, served: ServedTable, names: Iterable[str]) -> None:
+        """Raises ValueError for a name that is none of NAMES."""
+        self._controllers: list[Controller] = []
+        for name in names:
+            if name not in _MAKE:
+                raise ValueError(f"no controller is called {name!r}; there are: {', '.join(NAMES)}")
+            user, make = _MAKE[name]
+            self._controllers.append(make(Loopback(services, served, controller_user(user))))
+
+    def start(self) -> None:
+        """Start them all."""
+        for controller in self._controllers:
+            controller.start()
+
+    async def close(self) -> None:
+        """Stop them all."""
+        for controller in reversed(self._controllers):
+            await controller.close()
