@@ -1,4 +1,4 @@
-from watchkeeper.apis.schema_data import kind_schema, resources, schema_data
+from watchkeeper.apis.schema_data import kind_schema, reset_status, resources, schema_data
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.schema import ListType, Omit, SchemaType
 
@@ -82,3 +82,12 @@ def test_types_may_hold_themselves() -> None:
 def test_options_are_known_in_every_group_and_version() -> None:
     for info in resources():
         assert kind_schema(info.kind._replace(kind="DeleteOptions")).fields["gracePeriodSeconds"].pointer
+
+
+def test_a_status_is_reset_to_what_a_new_object_shows() -> None:
+    ingress = {"status": {"loadBalancer": {"ingress": [{"ip": "1.1.1.1"}]}}}
+    reset_status(ingress, GroupVersionKind("networking.k8s.io", "v1", "Ingress"))
+    assert ingress == {"status": {"loadBalancer": {}}}
+    robot = {"status": {"ready": 1}, "spec": {}}
+    reset_status(robot, GroupVersionKind("example.io", "v1", "Robot"))
+    assert robot == {"spec": {}}

@@ -17,6 +17,7 @@ import orjson
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
 from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
 from watchkeeper.runtime.schema import Field, ListType, Omit, Schema, SchemaType
+from watchkeeper.runtime.zero import shows_when_unset, zero_field
 
 _POINTER, _REQUIRED, _OMIT_ZERO, _OMIT_NEVER = 1, 2, 4, 8
 """The bits of a field's flags, as the reducer writes them."""
@@ -54,6 +55,16 @@ def kind_schema(gvk: GroupVersionKind) -> Schema:
 def resources() -> list[ResourceInfo]:
     """All built-in resources at all served versions, in the order of discovery."""
     return list(schema_data().resources)
+
+
+def reset_status(obj: dict[str, Any], gvk: GroupVersionKind) -> None:
+    """Put the status of an object back to that of a new one: what shows although nobody has set it, or nothing."""
+    schema = schema_data().kinds.get(gvk)
+    field = schema.fields.get("status") if schema is not None else None
+    if field is not None and shows_when_unset(field):
+        obj["status"] = zero_field(field)
+    else:
+        obj.pop("status", None)
 
 
 def _nodes(entries: list[dict[str, Any]]) -> list[Schema]:

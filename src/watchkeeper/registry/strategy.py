@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from watchkeeper.apis.behavior import KindBehavior
+from watchkeeper.apis.schema_data import reset_status
 from watchkeeper.apis.validation.metadata import (
     validate_builtin_object_meta,
     validate_builtin_object_meta_update,
@@ -65,7 +66,7 @@ class Strategy:
         if behavior.has_generation:
             meta["generation"] = 1
         if self.has_status and behavior.prepare_for_create is None:
-            obj.pop("status", None)
+            reset_status(obj, self.kind)
         if behavior.prepare_for_create is not None:
             behavior.prepare_for_create(obj)
 
