@@ -1,4 +1,4 @@
-"""Every storage case, over every key-value store, with and without the cache."""
+"""Every storage and watch case, over every key-value store, with and without the cache."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import pytest
 
 from watchkeeper.kv.memory import MemoryKV
 from watchkeeper.kv.sqlite import SQLiteKV
+from watchkeeper.testing import storage_suite, watch_suite
 from watchkeeper.testing.clock import FastClock
-from watchkeeper.testing.storage_suite import CASES, Case, Rig, case_name, prove
+from watchkeeper.testing.storage_suite import Case, Rig, case_name, prove
+
+CASES = storage_suite.CASES + watch_suite.CASES
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)

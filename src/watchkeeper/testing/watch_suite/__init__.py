@@ -1,0 +1,8 @@
+"""What a watch promises, as cases to be run over any storage on any key-value store. See `storage_suite`."""
+
+from watchkeeper.testing.storage_suite.rig import Case, Rig, case_name, prove
+from watchkeeper.testing.watch_suite import basics, promises, selectors, watch_lists
+
+CASES: tuple[Case, ...] = (*basics.CASES, *selectors.CASES, *watch_lists.CASES, *promises.CASES)
+
+__all__ = ["CASES", "Case", "Rig", "case_name", "prove"]
