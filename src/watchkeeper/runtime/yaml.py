@@ -1,26 +1,9 @@
-"""YAML, as the reference reads and writes it: YAML 1.1 by go-yaml's rules, turned into JSON at once.
-
-Reading goes event by event, so that depth and aliases are bounded before anything is built from them.
-"""
+"""YAML, as the reference reads and writes it. The parser is loaded with the first use: most clients send JSON."""
 
 from __future__ import annotations
 
-import base64
-import math
 from collections.abc import Iterable
-from typing import Any, Final
-
-import yaml
-
-from watchkeeper.meta.field import go_quote
-from watchkeeper.runtime.json_text import MAX_DEPTH
-from watchkeeper.runtime.yaml_scalars import resolve
-
-MAX_NODES: Final = 1_000_000
-"""How many values a document may have once its aliases are expanded."""
-
-_TAG = "tag:yaml.org,2002:"
-_MERGE = object()
+from typing import Any
 
 
 class YamlError(ValueError):
@@ -33,211 +16,18 @@ def load_yaml(data: bytes, repeated: list[str] | None = None) -> Any:
     Where a field is set twice the last one counts; a line for each such field is appended to `repeated`. Raises
     YamlError.
     """
-    try:
-        return _Builder(repeated).build(yaml.parse(data, Loader=yaml.CSafeLoader))
-    except yaml.MarkedYAMLError as error:
-        mark = error.context_mark if error.context_mark is not None and error.context_mark.line else error.problem_mark
-        where = f"line {mark.line + 1}: " if mark is not None and mark.line else ""
-        raise YamlError(f"yaml: {where}{error.problem}") from None
-    except yaml.YAMLError as error:
-        reason = getattr(error, "reason", None) or str(error).partition("\n")[0]
-        raise YamlError(f"yaml: {reason}") from None
+    from watchkeeper.runtime.yaml_reader import read_yaml
+
+    return read_yaml(data, repeated)
+
+
+def dump_yaml(obj: Any) -> bytes:
+    """Write a JSON value as YAML, fields in the order of their names."""
+    from watchkeeper.runtime.yaml_writer import write_yaml
+
+    return write_yaml(obj)
 
 
 def repeated_text(lines: Iterable[str]) -> str:
     """What strict decoding says of fields that are set twice."""
     return "yaml: unmarshal errors:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-class _Collection:
-    """A mapping or sequence that is being read."""
-
-    __slots__ = ("anchor", "fields", "items", "key", "size")
-
-    def __init__(self, anchor: str | None, *, mapping: bool) -> None:
-        self.anchor = anchor
-        self.fields: dict[Any, Any] | None = {} if mapping else None
-        self.items: list[Any] = []
-        self.key: Any = ...
-        self.size = 1
-
-
-class _Builder:
-    """Builds values from events."""
-
-    def __init__(self, repeated: list[str] | None) -> None:
-        self._repeated = repeated
-        self._open: list[_Collection] = []
-        self._anchors: dict[str, tuple[Any, int]] = {}
-        self._pending: set[str] = set()
-        self._nodes = 0
-        self._result: Any = None
-
-    def build(self, events: Iterable[Any]) -> Any:
-        """The value of the first document; None when there is none."""
-        for event in events:
-            if isinstance(event, yaml.ScalarEvent):
-                value = _scalar(event)
-                self._define(event.anchor, value, 1)
-                self._add(value, 1, event)
-            elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-                self._start(event)
-            elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-                self._end(event)
-            elif isinstance(event, yaml.AliasEvent):
-                self._alias(event)
-            elif isinstance(event, yaml.DocumentEndEvent):
-                break
-        return self._result
-
-    def _start(self, event: Any) -> None:
-        if len(self._open) >= MAX_DEPTH:
-            raise YamlError(f"yaml: exceeded max depth of {MAX_DEPTH}")
-        if event.anchor:
-            self._pending.add(event.anchor)
-        self._open.append(_Collection(event.anchor, mapping=isinstance(event, yaml.MappingStartEvent)))
-
-    def _end(self, event: Any) -> None:
-        done = self._open.pop()
-        value: Any = done.items
-        if done.fields is not None:
-            value = {key: done.fields[key] for key in sorted(done.fields)}
-        self._pending.discard(done.anchor or "")
-        self._define(done.anchor, value, done.size)
-        self._add(value, done.size, event)
-
-    def _alias(self, event: Any) -> None:
-        if event.anchor in self._pending:
-            raise YamlError(f"yaml: anchor '{event.anchor}' value contains itself")
-        if event.anchor not in self._anchors:
-            raise YamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
-        value, size = self._anchors[event.anchor]
-        self._nodes += size
-        if self._nodes > MAX_NODES:
-            raise YamlError("yaml: document contains excessive aliasing")
-        self._add(_copied(value), size, event)
-
-    def _define(self, anchor: str | None, value: Any, size: int) -> None:
-        if anchor:
-            self._anchors[anchor] = (_copied(value), size)
-
-    def _add(self, value: Any, size: int, event: Any) -> None:
-        """Put a value where it belongs: at the top, into a sequence, or as a key or a value into a mapping."""
-        if not self._open:
-            self._result = None if value is _MERGE else value
-            return
-        parent = self._open[-1]
-        parent.size += size
-        if parent.fields is None:
-            parent.items.append("<<" if value is _MERGE else value)
-        elif parent.key is ...:
-            parent.key = value if value is _MERGE else _key(value)
-        else:
-            key, parent.key = parent.key, ...
-            if key is _MERGE:
-                _merge(parent.fields, value)
-                return
-            if key in parent.fields and self._repeated is not None:
-                self._repeated.append(f"line {event.start_mark.line + 1}: key {go_quote(key)} already set in map")
-            parent.fields[key] = "<<" if value is _MERGE else value
-
-
-def _merge(fields: dict[Any, Any], value: Any) -> None:
-    sources = value if isinstance(value, list) else [value]
-    if not all(isinstance(source, dict) for source in sources):
-        raise YamlError("yaml: map merge requires map or sequence of maps as the value")
-    for source in reversed(sources):
-        fields.update(source)
-
-
-def _scalar(event: yaml.ScalarEvent) -> Any:
-    tag, text = event.tag, event.value
-    if tag is None or tag == "!":
-        if not event.implicit[0]:
-            return text
-        if text == "<<":
-            return _MERGE
-        return _jsonable(resolve(text), text)
-    if tag == _TAG + "binary":
-        try:
-            return base64.b64decode(text, validate=True).decode(errors="replace")
-        except ValueError:
-            raise YamlError("yaml: !!binary value contains invalid base64 data") from None
-    if tag in (f"{_TAG}int", f"{_TAG}float", f"{_TAG}bool", f"{_TAG}null"):
-        return _tagged(tag.removeprefix(_TAG), text)
-    return text
-
-
-def _tagged(name: str, text: str) -> Any:
-    value = resolve(text)
-    if name == "float" and type(value) is int:
-        value = float(value)
-    wanted = {"int": int, "float": float, "bool": bool, "null": type(None)}[name]
-    if type(value) is not wanted:
-        raise YamlError(f"yaml: cannot decode {_kind(value)} `{text}` as a !!{name}")
-    return _jsonable(value, text)
-
-
-def _kind(value: Any) -> str:
-    names = {str: "!!str", int: "!!int", float: "!!float", bool: "!!bool"}
-    return names.get(type(value), "!!null")
-
-
-def _jsonable(value: Any, text: str) -> Any:
-    """A resolved value as JSON has it: whole floats are written without a point, and some floats not at all."""
-    if type(value) is float:
-        if math.isnan(value) or math.isinf(value):
-            name = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-            raise YamlError(f"json: unsupported value: {name}")
-        if value.is_integer() and abs(value) < 1e21:
-            return int(value)
-    return value
-
-
-def _key(value: Any) -> str:
-    """A mapping's key as text."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return str(value)
-    if value is None:
-        raise YamlError("unsupported map key of type: %!s(<nil>), key: <nil>")
-    raise YamlError("yaml: invalid map key")
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copied(item) for item in value]
-    return value
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Writes texts so that any reader of YAML 1.1 finds texts."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Values that occur twice are written twice."""
-        return True
-
-
-def _represent_text(dumper: yaml.CSafeDumper, text: str) -> yaml.ScalarNode:
-    style = None
-    if "\n" in text:
-        style = "|"
-    elif not isinstance(resolve(text), str):
-        style = "'" if text else '"'
-    return dumper.represent_scalar(_TAG + "str", text, style=style)
-
-
-_Dumper.add_representer(str, _represent_text)
-
-
-def dump_yaml(obj: Any) -> bytes:
-    """Write a JSON value as YAML, fields in the order of their names."""
-    found = yaml.dump(
-        obj, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=2**31 - 1, sort_keys=True
-    )
-    return str(found).encode()
