@@ -12,9 +12,12 @@ from watchkeeper.aio.backoff import Backoff
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.kv import errors as kv_errors
+from watchkeeper.reflector.interface import Expired as ListAnew
 from watchkeeper.reflector.reflector import Reflector
 from watchkeeper.storage.cacher.bookmarks import Bookmarks
 from watchkeeper.storage.cacher.cache_watcher import CacheWatcher
+from watchkeeper.storage.cacher.consistency import ConsistencyCheck
+from watchkeeper.storage.cacher.consistency import State as CheckedState
 from watchkeeper.storage.cacher.dispatch import Dispatcher
 from watchkeeper.storage.cacher.events import CacheEvent
 from watchkeeper.storage.cacher.freshness import Freshness
@@ -124,6 +127,20 @@ class Cacher:
             self._tasks.start("reflector", reflector.run())
             self._tasks.start("bookmarks", self._bookmarks.run())
             self._tasks.start("slow-watchers", self._dispatcher.run())
+            check = ConsistencyCheck(self._kv, self._root, self._checked_state, self._fill_anew, self._clock)
+            self._tasks.start("consistency", check.run())
+
+    def _checked_state(self) -> CheckedState | None:
+        if self._ready.state is not State.READY:
+            return None
+        cache = self._cache
+        versions = {stored.key.encode(): stored.resource_version for stored in cache.snapshot.all()}
+        return self._freshness.revision, versions, frozenset(key.encode() for key in cache.broken)
+
+    def _fill_anew(self, reason: str) -> None:
+        stream = self._source.stream
+        if stream is not None:
+            stream.fail(ListAnew(f"the cache differs from the store: {reason}"))
 
     async def wait_until_ready(self, seconds: float = READY_SECONDS) -> None:
         """Start if need be and wait. Raises NotReady when it takes longer than `seconds`."""
@@ -375,14 +392,24 @@ class Cacher:
 
     # Writes
 
+    async def _before_write(self) -> None:
+        """The first write waits for the cache, so that its version is one that can be watched from."""
+        if self._ready.state is State.IDLE:
+            self.start()
+            await self._ready.wait(self._ready_seconds)
+
     async def create(self, key: str, obj: Object, *, ttl: int = 0) -> StoredObject:
         """Passed on."""
+        if self._ready.state is not State.READY:
+            await self._before_write()
         return await self.store.create(key, obj, ttl=ttl)
 
     async def guaranteed_update(
         self, key: str, update: UpdateFunc, options: UpdateOptions = UpdateOptions()
     ) -> StoredObject:
         """Passed on, with what is cached as the suggestion."""
+        if self._ready.state is not State.READY:
+            await self._before_write()
         suggestion = self._suggestion(key)
         if suggestion is not None:
             options = UpdateOptions(
@@ -395,6 +422,8 @@ class Cacher:
 
     async def delete(self, key: str, options: DeleteOptions = DeleteOptions()) -> StoredObject:
         """Passed on, with what is cached as the suggestion."""
+        if self._ready.state is not State.READY:
+            await self._before_write()
         suggestion = self._suggestion(key)
         if suggestion is not None:
             options = DeleteOptions(
