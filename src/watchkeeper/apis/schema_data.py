@@ -9,7 +9,7 @@ import functools
 import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources as package_resources
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -18,6 +18,8 @@ from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
 from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
 from watchkeeper.runtime.schema import Field, ListType, Omit, Schema, SchemaType
 from watchkeeper.runtime.zero import shows_when_unset, zero_field
+
+_FILE = Path(__file__).parent / "data" / "schemas.json.gz"
 
 _POINTER, _REQUIRED, _OMIT_ZERO, _OMIT_NEVER = 1, 2, 4, 8
 """The bits of a field's flags, as the reducer writes them."""
@@ -38,8 +40,7 @@ class SchemaData:
 @functools.cache
 def schema_data() -> SchemaData:
     """The built-in kinds."""
-    path = package_resources.files("watchkeeper.apis") / "data" / "schemas.json.gz"
-    raw = orjson.loads(gzip.decompress(path.read_bytes()))
+    raw = orjson.loads(gzip.decompress(_FILE.read_bytes()))
     nodes = _nodes(raw["types"])
     kinds = {GroupVersionKind(group, version, kind): nodes[index] for group, version, kind, index in raw["kinds"]}
     named = ((node, entry) for node, entry in zip(nodes, raw["types"], strict=True) if node.name)
