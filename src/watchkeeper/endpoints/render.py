@@ -268,7 +268,7 @@ def renderer_for(scope: Scope, accepted: Accepted, include: str = "") -> Rendere
     found = scope.renderers.get(key)
     if found is None:
         found = scope.renderers[key] = _make(scope, accepted, include)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _make(scope: Scope, accepted: Accepted, include: str) -> Renderer:

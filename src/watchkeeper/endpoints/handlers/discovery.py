@@ -49,9 +49,7 @@ class DiscoveryPaths:
         group = discovery.group(parts[1])
         if group is None:
             return text_response(404, "404 page not found\n")
-        body = (
-            discovery.group_document(parts[1]) if len(parts) == 2 else discovery.resource_list(parts[1], parts[2])
-        )
+        body = discovery.group_document(parts[1]) if len(parts) == 2 else discovery.resource_list(parts[1], parts[2])
         if body is None:
             if all(v.custom for v in group.versions):
                 return text_response(404, "404 page not found\n")
@@ -117,5 +115,3 @@ class RootPath:
         core = orjson.loads(self._discovery.core_versions(""))
         paths += [f"/api/{v}" for v in core["versions"]]
         return finish(orjson.dumps({"paths": sorted(paths)}), _negotiated(request))
-
-

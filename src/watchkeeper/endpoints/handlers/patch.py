@@ -24,7 +24,7 @@ from watchkeeper.registry.metadata import ensure_namespace, metadata_of
 from watchkeeper.registry.rest import UpdateOptions
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.scheme import DecodeError
-from watchkeeper.runtime.strict import strict_text
+from watchkeeper.runtime.strict import strict_text, warnings_of
 from watchkeeper.storage.interface import StoredObject
 
 Object = dict[str, Any]
@@ -132,16 +132,28 @@ class _Merge(_Patch):
             new = scope.field_manager.update(live, new, self.manager)
         return live, new
 
+    def _check_kind(self, changed: Any) -> None:
+        """A patch may take kind and apiVersion away, but not change them."""
+        gvk = self.scope.kind.gvk
+        if not isinstance(changed, dict):
+            raise _invalid_outcome(changed, f"json: cannot unmarshal into Go value of type {gvk.kind}")
+        kind, version = changed.get("kind") or gvk.kind, changed.get("apiVersion") or gvk.api_version
+        if kind != gvk.kind or version != gvk.api_version:
+            text = f'no kind "{kind}" is registered for version "{version}"'
+            raise _invalid_outcome(changed, text)
+
     def _decoded(self, changed: Object) -> Object:
         kind = self.scope.kind
         checked = self.params.field_validation != "Ignore"
         unknown: list[str] | None = [] if checked else None
+        self._check_kind(changed)
         try:
             obj = kind.decode(changed, unknown)
         except DecodeError as error:
             raise _invalid_outcome(changed, str(error)) from error
         if checked and (unknown or self.strict_errors):
-            found = [*self.strict_errors, *(unknown or ())]
+            # Of nested fields the outer ones are reported first.
+            found = [*self.strict_errors, *sorted(unknown or (), key=lambda text: text.count("."))]
             if self.params.field_validation == "Strict":
                 raise _invalid_outcome(changed, strict_text(found))
             for text in found:
@@ -169,9 +181,8 @@ class _Apply(_Patch):
         merged = manager.apply(live, patches.copy_json(self.applied), self.params.field_manager, force=force)
         if self.strict_errors:
             if self.params.field_validation == "Strict":
-                text = "\n".join(f"  {e}" for e in self.strict_errors)
-                raise errors.bad_request(f"error strict decoding YAML: {text}")
-            for found in self.strict_errors:
+                raise errors.bad_request(f"error strict decoding YAML: {self.strict_errors[0]}")
+            for found in warnings_of(self.strict_errors):
                 self.request.warn(found)
         return merged
 

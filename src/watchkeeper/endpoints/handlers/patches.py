@@ -1,4 +1,4 @@
-"""Provisional."""
+"""Patch documents by their media type."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 import orjson
 
-from watchkeeper.endpoints.scope import Scope
+from watchkeeper.endpoints.scope import JSON_PATCH, MERGE_PATCH, Scope
+from watchkeeper.meta import errors
+from watchkeeper.runtime.patch import JsonPatch, MergePatch, StrategicPatch
+from watchkeeper.runtime.yaml import load_yaml, repeated_text
 
 Object = dict[str, Any]
 
@@ -15,25 +18,33 @@ Object = dict[str, Any]
 def read_patch(
     body: bytes, patch_type: str, scope: Scope, *, strict: bool
 ) -> tuple[Callable[[Object], Object], list[str]]:
-    patch = orjson.loads(body)
+    """How the patch changes an object at the scope's version, and its strict errors if those are asked for.
 
-    def merge(base: Any, p: Any) -> Any:
-        if not isinstance(p, dict):
-            return p
-        out = dict(base) if isinstance(base, dict) else {}
-        for k, v in p.items():
-            if v is None:
-                out.pop(k, None)
-            else:
-                out[k] = merge(out.get(k), v)
-        return out
-
-    return lambda obj: merge(obj, patch), []
+    Raises a 400 or 413 for a malformed document.
+    """
+    patch: JsonPatch | MergePatch | StrategicPatch
+    if patch_type == JSON_PATCH:
+        patch = JsonPatch(body)
+    elif patch_type == MERGE_PATCH:
+        patch = MergePatch(body)
+    else:
+        patch = StrategicPatch(body, scope.kind.schema)
+    return patch.apply, patch.strict_errors() if strict else []
 
 
 def read_applied(body: bytes, *, strict: bool) -> tuple[Object, list[str]]:
-    return orjson.loads(body), []
+    """The configuration of a server-side apply, which is YAML, and its strict errors. Raises a 400."""
+    lines: list[str] = []
+    try:
+        applied = load_yaml(body, lines)
+    except ValueError as error:
+        raise errors.bad_request(f"error decoding YAML: {error}") from error
+    if not isinstance(applied, dict):
+        raise errors.bad_request("error decoding YAML: the configuration is no object")
+    return applied, [repeated_text(lines)] if strict and lines else []
 
 
-def copy_json(value: Any) -> Any:
-    return orjson.loads(orjson.dumps(value))
+def copy_json(value: Object) -> Object:
+    """A copy that shares nothing."""
+    copied: Object = orjson.loads(orjson.dumps(value))
+    return copied

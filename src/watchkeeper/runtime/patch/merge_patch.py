@@ -1,0 +1,52 @@
+"""JSON merge patch (RFC 7386)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from watchkeeper.meta import errors
+from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
+from watchkeeper.runtime.strict import strict_errors
+
+Object = dict[str, Any]
+
+
+class MergePatch:
+    """A parsed document."""
+
+    def __init__(self, body: bytes) -> None:
+        """Raises a 400 for what is no object."""
+        self._patch, self._repeated = read_patch_object(body)
+
+    def strict_errors(self) -> list[str]:
+        """Fields that the patch sets twice."""
+        return strict_errors(None, self._repeated) if self._repeated is not None else []
+
+    def apply(self, document: Object) -> Object:
+        """The document with the patch merged in; parts that the patch does not touch are shared."""
+        return _merge(document, self._patch)
+
+
+def read_patch_object(body: bytes) -> tuple[Object, Pairs | None]:
+    """A patch that is to be an object, and what tells of fields set twice, if any are. Raises a 400."""
+    try:
+        patch = orjson.loads(body)
+    except ValueError as error:
+        raise errors.bad_request(f"error decoding patch: {error}") from error
+    if not isinstance(patch, dict):
+        raise errors.bad_request("error decoding patch: a merge patch is an object")
+    return patch, read_pairs(body) if repeats_fields(body, patch) else None
+
+
+def _merge(target: Any, patch: Object) -> Object:
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict):
+            merged[key] = _merge(merged.get(key), value)
+        else:
+            merged[key] = value
+    return merged

@@ -1,0 +1,303 @@
+"""Strategic merge patch: a merge patch that knows, from the schema, how lists are merged.
+
+Directives: `$patch` (replace, delete), `$retainKeys`, `$deleteFromPrimitiveList/FIELD`, `$setElementOrder/FIELD`. The
+rules are those of apimachinery's `strategicpatch`, and of its design document on preserving order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import orjson
+
+from watchkeeper.meta import errors
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
+from watchkeeper.runtime.schema import Field, Schema, SchemaType
+from watchkeeper.runtime.strict import strict_errors
+
+Object = dict[str, Any]
+
+PATCH = "$patch"
+RETAIN_KEYS = "$retainKeys"
+DELETE_FROM = "$deleteFromPrimitiveList/"
+SET_ORDER = "$setElementOrder/"
+_BAD_RETAIN_KEYS = "invalid patch format of retainKeys"
+_BAD_ORDER = "invalid patch format of setElementOrder list"
+
+
+class StrategicPatch:
+    """A parsed document for objects of one schema."""
+
+    def __init__(self, body: bytes, schema: Schema) -> None:
+        """`null` changes nothing. Raises a 400 for what is neither that nor an object."""
+        try:
+            patch = orjson.loads(body)
+        except ValueError as error:
+            raise errors.bad_request(str(error)) from error
+        if patch is not None and not isinstance(patch, dict):
+            raise errors.bad_request("json: cannot unmarshal a patch that is no object")
+        self._encoded = orjson.dumps(patch or {})
+        self._schema = schema
+        self._repeated: Pairs | None = read_pairs(body) if patch and repeats_fields(body, patch) else None
+
+    def strict_errors(self) -> list[str]:
+        """Fields that the patch sets twice."""
+        return strict_errors(None, self._repeated) if self._repeated is not None else []
+
+    def apply(self, document: Object) -> Object:
+        """The patched object. `document` is consumed: its parts are merged in place.
+
+        Raises the errors of the reference: 400 for malformed directives, 500 (without a reason) for what its algorithm
+        cannot merge.
+        """
+        # Merging takes the patch apart, so each attempt needs one of its own.
+        patch = orjson.loads(self._encoded)
+        kind, version = document.get("kind"), document.get("apiVersion")
+        merged = _merge_map(document, patch, self._schema)
+        if kind is not None:
+            merged["kind"], merged["apiVersion"] = kind, version
+        return merged
+
+
+def _cannot(message: str) -> ApiError:
+    return ApiError(500, "", message)
+
+
+def _no_merge_key(item: Object, key: str) -> ApiError:
+    return _cannot(f"map: {go_value(item)} does not contain declared merge key: {key}")
+
+
+def go_value(value: Any) -> str:
+    """A value as Go's %v prints it."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{k}:{go_value(v)}' for k, v in sorted(value.items()))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(go_value(v) for v in value)}]"
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _field(schema: Schema | None, name: str) -> Field | None:
+    return schema.fields.get(name) if schema is not None and schema.type is SchemaType.STRUCT else None
+
+
+def _value_schema(schema: Schema | None, name: str) -> Schema | None:
+    """The schema of a member of a struct or map."""
+    if schema is None:
+        return None
+    if schema.type is SchemaType.MAP:
+        return schema.element
+    found = schema.fields.get(name)
+    return found.schema if found is not None else None
+
+
+def _merge_map(original: Object | None, patch: Object, schema: Schema | None) -> Object:
+    if PATCH in patch:
+        return _map_directive(patch)
+    if original is None:
+        original = {}
+    _retain_keys(original, patch)
+    _set_element_orders(original, patch, schema)
+    for key, value in patch.items():
+        if key.startswith(DELETE_FROM):
+            _delete_from(original, key[len(DELETE_FROM) :], value)
+        elif value is None:
+            original.pop(key, None)
+        elif key not in original or type(original[key]) is not type(value) or not isinstance(value, (dict, list)):
+            _take_over(original, key, value)
+        else:
+            original[key] = _merge_member(original[key], value, schema, key)
+    return original
+
+
+def _map_directive(patch: Object) -> Object:
+    directive = patch[PATCH]
+    if directive == "replace":
+        del patch[PATCH]
+        return patch
+    if directive == "delete":
+        return {}
+    raise _cannot(f"unknown patch type: {directive} in map: {go_value(patch)}")
+
+
+def _take_over(original: Object, key: str, value: Any) -> None:
+    """The patch's value as it is, without nulls and directives."""
+    if isinstance(value, dict) and PATCH in value:
+        original.pop(key, None)
+    else:
+        original[key] = _clean(value)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _clean(v) for k, v in value.items() if v is not None and not (isinstance(v, dict) and PATCH in v)}
+    if isinstance(value, list):
+        return [_clean(v) for v in value if not (isinstance(v, dict) and PATCH in v)]
+    return value
+
+
+def _merge_member(original: Any, value: Any, schema: Schema | None, key: str) -> Any:
+    field = _field(schema, key)
+    below = _value_schema(schema, key)
+    strategy = field.patch_strategy if field is not None else frozenset()
+    if isinstance(value, dict):
+        return value if "replace" in strategy else _merge_map(original, value, below)
+    if "merge" not in strategy:
+        return value
+    item = below.element if below is not None else None
+    return _merge_list(original, value, item, field.patch_merge_key if field is not None else "")
+
+
+def _retain_keys(original: Object, patch: Object) -> None:
+    if RETAIN_KEYS not in patch:
+        return
+    kept = patch.pop(RETAIN_KEYS)
+    if not isinstance(kept, list):
+        raise errors.bad_request(_BAD_RETAIN_KEYS)
+    for key, value in patch.items():
+        if value is not None and not key.startswith((DELETE_FROM, SET_ORDER)) and key not in kept:
+            raise errors.bad_request(_BAD_RETAIN_KEYS)
+    for key in [k for k in original if k not in kept]:
+        del original[key]
+
+
+def _delete_from(original: Object, key: str, values: Any) -> None:
+    found = original.get(key)
+    if isinstance(found, list) and isinstance(values, list):
+        original[key] = [v for v in found if v not in values]
+
+
+# -- lists ----------------------------------------------------------------------------------------------------
+
+
+def _merge_list(original: list[Any], patch: list[Any], item: Schema | None, key: str) -> list[Any]:
+    if not original and not patch:
+        return original
+    if not _holds_maps(original, patch):
+        merged = list(dict.fromkeys([*original, *patch]))
+        return _ordered(merged, patch, original, "")
+    if not key:
+        name = item.name if item is not None else ""
+        raise _cannot(f"cannot merge lists without merge key for {name}")
+    original, patch, replaced = _list_directives(original, patch, key)
+    if replaced:
+        return patch
+    merged = list(original)
+    at = {_key_of(found, key): index for index, found in enumerate(original)}
+    for entry in patch:
+        found = at.get(_key_of(entry, key))
+        if found is None:
+            at[_key_of(entry, key)] = len(merged)
+            merged.append(_clean(entry))
+        else:
+            merged[found] = _merge_map(merged[found], dict(entry), item)
+    return _ordered(merged, patch, original, key)
+
+
+def _holds_maps(original: list[Any], patch: list[Any]) -> bool:
+    kinds = {type(v) for v in (*original, *patch) if v is not None}
+    if list in kinds:
+        raise ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
+    if dict in kinds and len(kinds) > 1:
+        raise _cannot("list element types are not identical")
+    return dict in kinds
+
+
+def _key_of(item: Any, key: str) -> Hashable:
+    if key not in item:
+        raise _no_merge_key(item, key)
+    value = item[key]
+    return value if not isinstance(value, (dict, list)) else orjson.dumps(value)
+
+
+def _list_directives(original: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any], bool]:
+    """(original without deleted items, patch without directives, whether the patch replaces all)."""
+    rest: list[Any] = []
+    replace = False
+    for entry in patch:
+        directive = entry.get(PATCH)
+        if PATCH not in entry:
+            rest.append(entry)
+        elif directive == "delete":
+            gone = _key_of(entry, key)
+            original = [o for o in original if _key_of(o, key) != gone]
+        elif directive == "replace":
+            replace = True
+        elif directive == "merge":
+            raise _cannot("merging not yet supported")
+        else:
+            raise _cannot(f"unknown patch type: {directive} in map: {go_value(entry)}")
+    return original, rest, replace
+
+
+def _identity(item: Any, key: str) -> Hashable:
+    return _key_of(item, key) if key else item
+
+
+def _ordered(merged: list[Any], order: list[Any], server_order: list[Any], key: str) -> list[Any]:
+    """Items that the patch names in the patch's order, the others in the server's, both woven together.
+
+    Where the server's list knows how two stand to each other that counts; else what the patch names goes first.
+    """
+    patch_at = _positions(order, key)
+    server_at = _positions(server_order, key)
+    named = [i for i in merged if _identity(i, key) in patch_at]
+    others = [i for i in merged if _identity(i, key) not in patch_at]
+    named.sort(key=lambda i: patch_at[_identity(i, key)])
+    others.sort(key=lambda i: server_at.get(_identity(i, key), len(server_at)))
+    woven: list[Any] = []
+    while named and others:
+        left, right = server_at.get(_identity(others[0], key)), server_at.get(_identity(named[0], key))
+        first = others if left is not None and right is not None and left < right else named
+        woven.append(first.pop(0))
+    return woven + named + others
+
+
+def _positions(items: list[Any], key: str) -> dict[Hashable, int]:
+    found: dict[Hashable, int] = {}
+    for index, item in enumerate(items):
+        found.setdefault(_identity(item, key), index)
+    return found
+
+
+def _set_element_orders(original: Object, patch: Object, schema: Schema | None) -> None:
+    """Merge each list that a $setElementOrder speaks of, and put its items in that order."""
+    for directive in [k for k in patch if k.startswith(SET_ORDER)]:
+        name, order = directive[len(SET_ORDER) :], patch.pop(directive)
+        changes, current = patch.get(name), original.get(name)
+        if not isinstance(order, list) or not all(v is None or isinstance(v, list) for v in (changes, current)):
+            raise errors.bad_request(_BAD_ORDER)
+        field = _field(schema, name)
+        key = field.patch_merge_key if field is not None else ""
+        _check_order(changes or [], order, key)
+        if changes is None and current is None:
+            continue
+        if changes is None:
+            merged: list[Any] = current or []
+        elif current is None:
+            merged = _clean(changes)
+        else:
+            merged = _merge_member(list(current), changes, schema, name)
+        patch.pop(name, None)
+        original[name] = _ordered(merged, order, current or [], key)
+
+
+def _check_order(changes: list[Any], order: list[Any], key: str) -> None:
+    """What the patch changes must be named in the order, in the same sequence."""
+    if not changes or not order:
+        return
+    named = iter(order)
+    for entry in changes:
+        if isinstance(entry, dict) and PATCH in entry:
+            continue
+        wanted = _identity(entry, key)
+        if not any(_identity(other, key) == wanted for other in named):
+            raise _cannot(
+                f"The order in patch list:\n{go_value(changes)}\n doesn't match $setElementOrder list:\n"
+                f"{go_value(order)}\n"
+            )
