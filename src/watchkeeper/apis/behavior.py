@@ -99,6 +99,19 @@ class KindBehavior:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class PartHooks:
+    """How a kind updates through a subresource of its own, such as a Pod's ephemeralcontainers.
+
+    A kind names them in `extra["subresources"]`, by subresource.
+    """
+
+    prepare: Callable[[Object, Object], None]
+    """(new, old): keep all of the old state but the part the subresource stands for."""
+    validate: Callable[[Object, Object], list[FieldError]]
+    """(new, old): all that is wrong, in the reference's order, besides the generic metadata rules."""
+
+
 class Behaviors:
     """The behavior of every kind that has one."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from watchkeeper.apis.behavior import Behaviors, KindBehavior
+from watchkeeper.apis.behavior import Behaviors, KindBehavior, PartHooks
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.namespaces import FinalizeStrategy, NamespaceStore, NamespaceStrategy
@@ -130,15 +130,6 @@ class BuiltinRegistry:
         if name == "finalize":
             return StatusStore(store, FinalizeStrategy(store.kind, behavior, namespaced=namespaced, has_status=True))
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class PartHooks:
-    """How a kind updates through a subresource of its own, such as a Pod's ephemeralcontainers."""
-
-    prepare: Callable[[Object, Object], None]
-    """(new, old): keep all of the old state but the part the subresource stands for."""
-    validate: Callable[[Object, Object], list[Any]]
 
 
 class PartStrategy(StatusStrategy):

@@ -8,6 +8,7 @@ from typing import Any
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.core.pod_create import prepare_for_create
 from watchkeeper.apis.core.pod_defaults import default_pod
+from watchkeeper.apis.core.pod_parts import PARTS
 from watchkeeper.apis.core.pod_status_validation import validate_pod_status_update
 from watchkeeper.apis.core.pod_table import TABLE
 from watchkeeper.apis.core.pod_validation import validate_pod, validate_pod_update
@@ -108,6 +109,7 @@ BEHAVIORS = [
         has_generation=True,
         grace_period=grace_period,
         table=TABLE,
+        extra={"subresources": PARTS},
     )
 ]
 DEFAULTS = {GroupVersionKind("", "v1", "Pod"): default_pod}

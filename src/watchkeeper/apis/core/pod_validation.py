@@ -78,7 +78,7 @@ def _tokens_without_account(spec: Object) -> list[FieldError]:
     ]
 
 
-def validate_whole_pod(new: Object, old: Object) -> list[FieldError]:
+def validate_whole_pod(new: Object, old: Object, *, with_annotation_changes: bool = True) -> list[FieldError]:
     """The parts that every update of a Pod checks again: metadata as for a new Pod, spec, annotations' changes."""
     options = options_for_update(old.get("spec") or {}, in_pod=True)
     meta, old_meta = new["metadata"], old["metadata"]
@@ -88,6 +88,8 @@ def validate_whole_pod(new: Object, old: Object) -> list[FieldError]:
         options = options_for_update(old.get("spec") or {}, in_pod=True, allow_invalid_deletion_cost=True)
     errors = validate_builtin_object_meta(meta, namespaced=True)
     errors += _spec_errors(new, new.get("spec") or {}, options)
+    if not with_annotation_changes:
+        return errors
     errors += validate_annotation_changes(annotations, old_annotations, "metadata.annotations")
     if annotations:
         check_cost = not options.allow_invalid_deletion_cost
