@@ -69,7 +69,8 @@ class Bookmarks:
                 # It began in the future, or has not got so far: a bookmark would tell of what it has not been given.
                 if event.resource_version >= watcher.after:
                     watcher.put(event)
-                self.add(watcher)
+                if watcher.deadline is None or watcher.deadline - BEFORE_DEADLINE_SECONDS > now + 1:
+                    self.add(watcher)
 
     async def run(self) -> None:
         """Send bookmarks for ever."""
