@@ -33,6 +33,12 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.apps.controllerrevision",
     "watchkeeper.apis.core.replicationcontroller",
     "watchkeeper.apis.core.podtemplate",
+    "watchkeeper.apis.core.namespace",
+    "watchkeeper.apis.core.configmap",
+    "watchkeeper.apis.core.secret",
+    "watchkeeper.apis.core.serviceaccount",
+    "watchkeeper.apis.rbac.roles",
+    "watchkeeper.apis.rbac.bindings",
     "watchkeeper.apis.autoscaling.conversion",
     "watchkeeper.apis.events.conversion",
 )
