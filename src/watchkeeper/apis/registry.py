@@ -33,6 +33,7 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.apps.controllerrevision",
     "watchkeeper.apis.core.replicationcontroller",
     "watchkeeper.apis.core.podtemplate",
+    "watchkeeper.apis.core.node",
     "watchkeeper.apis.core.namespace",
     "watchkeeper.apis.core.configmap",
     "watchkeeper.apis.core.secret",

@@ -1,0 +1,113 @@
+"""The rules of Nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from watchkeeper.apis.core.affinity_validation import validate_taints
+from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
+from watchkeeper.apis.validation.names import is_config_map_key, name_is_dns_label, name_is_dns_subdomain
+from watchkeeper.apis.validation.net import parse_cidr, validate_legacy_cidr
+from watchkeeper.apis.validation.numbers import validate_positive
+from watchkeeper.apis.validation.resources import validate_resource_quantity
+from watchkeeper.meta.field import FieldError, duplicate, forbidden, invalid, required
+
+Object = Mapping[str, Any]
+
+_ONE_REFERENCE = "exactly one reference subfield must be non-nil"
+
+
+def validate_node(node: Object) -> list[FieldError]:
+    """What is wrong with a new Node, besides its metadata. The paths of taints and swap are the reference's."""
+    spec, status = node.get("spec") or {}, node.get("status") or {}
+    errors = validate_taints(spec.get("taints") or (), "metadata.taints")
+    errors += _resource_errors(status)
+    capacity = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
+    if capacity is not None:
+        errors += validate_positive(capacity, "metadata.nodeSwapStatus.capacity")
+    blocks = spec.get("podCIDRs") or ()
+    for i, block in enumerate(blocks):
+        errors += validate_legacy_cidr(block, f"spec.podCIDRs[{i}]")
+    if len(blocks) > 1 and not _is_dual_stack(blocks):
+        text = "may specify no more than one CIDR for each IP family"
+        errors.append(invalid("spec.podCIDRs", list(blocks), text))
+    return errors
+
+
+def validate_node_update(new: Object, old: Object) -> list[FieldError]:
+    """What is wrong with the new state of a Node, both as a new one and as a change."""
+    errors = validate_builtin_object_meta(new["metadata"], namespaced=False)
+    return errors + validate_node(new) + validate_node_change(new, old)
+
+
+def validate_node_change(new: Object, old: Object) -> list[FieldError]:
+    """What is wrong with a change of a Node or of its status."""
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    status = new.get("status") or {}
+    errors = _resource_errors(status)
+    seen: list[Object] = []
+    for i, address in enumerate(status.get("addresses") or ()):
+        if address in seen:
+            errors.append(duplicate(f"status.addresses[{i}]", dict(address)))
+        seen.append(address)
+    errors += _block_changes(spec.get("podCIDRs") or (), old_spec.get("podCIDRs") or ())
+    if old_spec.get("providerID") and old_spec["providerID"] != spec.get("providerID"):
+        text = 'node updates may not change providerID except from "" to valid'
+        errors.append(forbidden("spec.providerID", text))
+    if spec.get("configSource") is not None:
+        errors += _config_source_errors(spec["configSource"], "spec.configSource", in_spec=True)
+    for name in ("assigned", "active", "lastKnownGood"):
+        source = (status.get("config") or {}).get(name)
+        if source is not None:
+            errors += _config_source_errors(source, f"status.config.{name}", in_spec=False)
+    errors += validate_taints(spec.get("taints") or (), "metadata.taints")
+    if (spec.get("externalID") or "") != (old_spec.get("externalID") or ""):
+        errors.append(forbidden("spec.externalID", "may not be updated"))
+    return errors
+
+
+def _resource_errors(status: Object) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for kind in ("capacity", "allocatable"):
+        for name, text in (status.get(kind) or {}).items():
+            errors += validate_resource_quantity(name, text, f"status.{kind}.{name}")
+    return errors
+
+
+def _is_dual_stack(blocks: Sequence[str]) -> bool:
+    parsed = [parse_cidr(block) for block in blocks]
+    return len(blocks) == 2 and {p[1].version for p in parsed if p is not None} == {4, 6}
+
+
+def _block_changes(new: Sequence[str], old: Sequence[str]) -> list[FieldError]:
+    change = forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')
+    if not old:
+        return []
+    if len(new) != len(old):
+        return [change]
+    return [change for now, before in zip(new, old, strict=True) if now != before]
+
+
+def _config_source_errors(source: Object, path: str, *, in_spec: bool) -> list[FieldError]:
+    config_map = source.get("configMap")
+    if config_map is None:
+        return [invalid(path, dict(source), _ONE_REFERENCE)]
+    at = f"{path}.configMap"
+    errors: list[FieldError] = []
+    for field in ("uid", "resourceVersion"):
+        if in_spec and config_map.get(field):
+            errors.append(forbidden(f"{at}.{field}", f"{field} must not be set in spec"))
+        elif not in_spec and not config_map.get(field):
+            errors.append(required(f"{at}.{field}"))
+    for field, rule in (
+        ("namespace", name_is_dns_label),
+        ("name", name_is_dns_subdomain),
+        ("kubeletConfigKey", is_config_map_key),
+    ):
+        value = config_map.get(field)
+        if not value:
+            errors.append(required(f"{at}.{field}"))
+        else:
+            errors += [invalid(f"{at}.{field}", value, text) for text in rule(value)]
+    return errors
