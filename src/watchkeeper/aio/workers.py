@@ -18,6 +18,10 @@ Job = Callable[[C], Any]
 Done = Callable[[Any, BaseException | None], None]
 
 
+class WorkersClosed(RuntimeError):
+    """There are no threads any more."""
+
+
 class Workers(Generic[C]):
     """Threads that run jobs in the order they were submitted, each thread with a context of its own.
 
@@ -45,16 +49,16 @@ class Workers(Generic[C]):
     def submit(self, job: Job[C], done: Done) -> None:
         """Run `job(context)` on a thread, then `done(result, error)` on the running event loop.
 
-        Cheaper than `run`: nothing is created that could be awaited. Raises RuntimeError after `close()`.
+        Cheaper than `run`: nothing is created that could be awaited. Raises WorkersClosed after `close()`.
         """
         if self._closed:
-            raise RuntimeError(f"{self.name} is closed")
+            raise WorkersClosed(f"{self.name} is closed")
         self._jobs.put((asyncio.get_running_loop(), job, done))
 
     async def run(self, job: Callable[[C], R]) -> R:
         """Run `job(context)` on a thread; return or raise what it did.
 
-        Cancelling does not stop the job, only the waiting. Raises RuntimeError after `close()`.
+        Cancelling does not stop the job, only the waiting. Raises WorkersClosed after `close()`.
         """
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
 

@@ -11,8 +11,8 @@ from typing import Protocol, TypeVar
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.aio.workers import Workers
-from watchkeeper.kv.errors import Closed, Compacted, FutureRevision, KVError
+from watchkeeper.aio.workers import Workers, WorkersClosed
+from watchkeeper.kv.errors import Closed, Compacted, FutureRevision
 from watchkeeper.kv.interface import GetResult, RangeResult, Status, TxnResult, Watch, prefix_end
 from watchkeeper.kv.limits import check_put
 from watchkeeper.kv.sqlite import reading
@@ -35,6 +35,7 @@ class _Dated(Protocol):
         ...
 
 
+R = TypeVar("R")
 D = TypeVar("D", bound=_Dated)
 
 
@@ -215,10 +216,7 @@ class SQLiteKV:
         if not get_on_failure or entry is None:
             return TxnResult(False, self._hub.published)
         at = entry.mod_revision
-        try:
-            kv = await self._readers.run(lambda connection: reading.get_row(connection, at))
-        except sqlite3.Error as error:
-            raise translate(error, self.path) from error
+        kv = await self._on_reader(lambda connection: reading.get_row(connection, at))
         return TxnResult(False, self._hub.published, kv) if kv is not None else None
 
     # Watches
@@ -231,11 +229,11 @@ class SQLiteKV:
         return self._hub.open(prefix, after_revision, prev_kv=prev_kv)
 
     async def request_progress(self, watch: Watch) -> None:
-        """Give `watch` an empty batch that says how far it has come, behind what it has not taken yet."""
+        """Give `watch` an empty batch with the store's revision, behind what it has not taken or not caught up with."""
         self._check_open()
         if not isinstance(watch, SQLiteWatch):
             raise TypeError(f"{watch!r} is not a watch of this store")
-        self._hub.progress(watch)
+        watch.progress()
 
     async def _read_log(self, prefix: bytes, after: int, *, prev_kv: bool) -> reading.LogPart:
         end = prefix_end(prefix)
@@ -301,14 +299,15 @@ class SQLiteKV:
 
     async def _read(self, job: Callable[[sqlite3.Connection], D]) -> D:
         """Run a read on a thread; return once all that it saw is published, so that nobody knows more than watches."""
-        try:
-            result = await self._readers.run(job)
-        except KVError:
-            raise
-        except sqlite3.Error as error:
-            raise translate(error, self.path) from error
-        except RuntimeError as error:
-            raise Closed("the store was closed") from error
+        result = await self._on_reader(job)
         if result.revision > self._hub.published:
             await self._committer.published(result.revision)
         return result
+
+    async def _on_reader(self, job: Callable[[sqlite3.Connection], R]) -> R:
+        try:
+            return await self._readers.run(job)
+        except sqlite3.Error as error:
+            raise translate(error, self.path) from error
+        except WorkersClosed as error:
+            raise Closed("the store was closed") from error

@@ -53,13 +53,14 @@ class SQLiteWatch(LocalWatch):
     outrun for ever; None means that the buffer is not complete.
     """
 
-    __slots__ = ("_buffer", "_drained", "_hub", "state", "through")
+    __slots__ = ("_buffer", "_drained", "_hub", "_progress_wanted", "state", "through")
 
     def __init__(self, hub: WatchHub, prefix: bytes, after_revision: int, prev_kv: bool) -> None:
         super().__init__(prefix, after_revision, prev_kv)
         self._hub = hub
         self._buffer: list[WatchBatch] | None = None
         self._drained: asyncio.Future[None] | None = None
+        self._progress_wanted = False
         self.state = WatchState.LIVE
         self.through = after_revision
 
@@ -105,6 +106,14 @@ class SQLiteWatch(LocalWatch):
             self._put(batch, part.through)
         self._buffer = None
         self.state = WatchState.LIVE
+        if self._progress_wanted:
+            self.progress()
+
+    def progress(self) -> None:
+        """Put an empty batch behind what waits; while the watch is behind, once it is not."""
+        self._progress_wanted = self.state is WatchState.BEHIND
+        if not self._progress_wanted:
+            self.mailbox.put_nowait(WatchBatch(self._hub.published))
 
     async def drained(self) -> None:
         """Wait until the consumer has taken nearly everything."""
@@ -201,10 +210,6 @@ class WatchHub:
         before, self.published = self.published, published
         for watch in self._watches.all():
             self._miss(watch, before)
-
-    def progress(self, watch: SQLiteWatch) -> None:
-        """Put an empty batch behind what waits. While the watch is behind, its catching up is progress enough."""
-        watch.mailbox.put_nowait(WatchBatch(watch._reached()))
 
     def end(self, error: KVError) -> None:
         """End all watches."""
