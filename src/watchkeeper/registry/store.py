@@ -215,7 +215,7 @@ class Store:
         return self.hooks.begin_create(obj, dry_run=dry_run) if self.hooks is not None else _NOTHING_HELD
 
     async def _store_new(self, key: str, name: str, obj: Object, *, dry_run: bool) -> Result:
-        if obj["metadata"].get("resourceVersion"):
+        if obj["metadata"].get("resourceVersion") not in (None, "", "0"):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         try:
             if dry_run:

@@ -21,6 +21,7 @@ from watchkeeper.aio.clock import SYSTEM_CLOCK
 from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.authn.interface import TokenAuthenticator
+from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.reviews import RuleResolver
 from watchkeeper.endpoints.app import PathHandler
@@ -56,6 +57,7 @@ class AssemblyOptions:
     authorizer: Authorizer
     resolver: RuleResolver
     tokens: TokenAuthenticator
+    signer: ServiceAccountTokens
     max_body_bytes: int = 3 * 1024 * 1024
     extra_plugins: Sequence[Plugin] = field(default_factory=tuple)
 
@@ -79,7 +81,10 @@ class Assembly:
             authorizer=options.authorizer,
             max_body_bytes=options.max_body_bytes,
         )
-        self.virtual = VirtualResources(self.registry, options.authorizer, options.resolver, options.tokens)
+        self.virtual = VirtualResources(
+            self.registry, options.authorizer, options.resolver, options.tokens, options.signer
+        )
+        options.signer.find_uid = self._find_uid
         installer = Installer(
             self.services,
             self.served,
@@ -148,6 +153,14 @@ class Assembly:
     def store(self, group: str, resource: str) -> Store:
         """The registry store of a built-in resource."""
         return self.registry.find(GroupResource(group, resource))
+
+    async def _find_uid(self, resource: str, namespace: str, name: str) -> str | None:
+        store = self.store("", resource)
+        key = f"{store.prefix}/{namespace}/{name}" if namespace else f"{store.prefix}/{name}"
+        try:
+            return (await store.storage.get(key)).attributes.uid
+        except KeyNotFound:
+            return None
 
     async def list_objects(self, resource: GroupResource) -> list[Object]:
         """All objects of a cluster-scoped resource, as the cache has them."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.request import RequestAuthenticator
+from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.rbac.authorizer import RbacAuthorizer
 from watchkeeper.authz.rbac.policy import Policy
@@ -38,10 +39,14 @@ from watchkeeper.server.kubeconfig import write_kubeconfig
 from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.policy_feed import RESOURCES, PolicyFeed
+from watchkeeper.server.service_account_key import service_account_key
 from watchkeeper.server.sockets import open_tcp, open_unix
 from watchkeeper.server.version import Version
 
 log = logging.getLogger(__name__)
+
+ISSUER = "https://kubernetes.default.svc.cluster.local"
+"""Who issues service account tokens, and the audience that they are for unless they say otherwise."""
 
 
 class State(enum.Enum):
@@ -108,8 +113,11 @@ class Server:
         self.kv = await open_storage(options)
         self._undo.append(("storage", self.kv.close))
         authorizer = self._authorizer()
-        authenticator = self.credentials.authenticator(anonymous=options.anonymous_auth)
-        choices = AssemblyOptions(authorizer=authorizer, resolver=self.policy, tokens=authenticator.tokens)
+        signer = ServiceAccountTokens(service_account_key(options.data_dir), ISSUER)
+        authenticator = self.credentials.authenticator([signer], anonymous=options.anonymous_auth)
+        choices = AssemblyOptions(
+            authorizer=authorizer, resolver=self.policy, tokens=authenticator.tokens, signer=signer
+        )
         self.assembly = Assembly(self.kv, choices)
         self._undo.append(("assembly", self.assembly.close))
         await self._bootstrap()

@@ -6,15 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.apis.catalog import ResourceInfo
+from watchkeeper.apis.scale import scalable_kinds
+from watchkeeper.apis.schema_data import resources
 from watchkeeper.authn.interface import TokenAuthenticator
+from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.reviews import RuleResolver
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.builtin import BuiltinRegistry
 from watchkeeper.registry.component_statuses import ComponentStatuses
 from watchkeeper.registry.connect import NodeProxy, PodConnect, PodLog, ServiceProxy
+from watchkeeper.registry.pods import BindingStore, EvictionStore
 from watchkeeper.registry.reviews import review_stores
+from watchkeeper.registry.scale import ScaleStore, builtin_mapping
 from watchkeeper.registry.store import Store
+from watchkeeper.registry.tokens import TokenStore
+
+_BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
 class VirtualResources:
@@ -26,8 +34,10 @@ class VirtualResources:
         authorizer: Authorizer,
         resolver: RuleResolver,
         tokens: TokenAuthenticator,
+        signer: ServiceAccountTokens,
     ) -> None:
         self._registry = registry
+        self._signer = signer
         self._whole: dict[str, Any] = dict(review_stores(authorizer, resolver, tokens))
         self._whole["componentstatuses"] = ComponentStatuses()
         self._parts: dict[tuple[str, str], Callable[[], Any]] = {
@@ -35,11 +45,29 @@ class VirtualResources:
             ("services", "proxy"): lambda: ServiceProxy(self._store("services")),
             ("pods", "log"): lambda: PodLog(self._store("pods"), self._store("nodes"), "log"),
         }
+        self._parts["pods", "binding"] = lambda: BindingStore(self._store("pods"))
+        self._parts["pods", "eviction"] = lambda: EvictionStore(self._store("pods"), self._budgets())
+        self._parts["serviceaccounts", "token"] = self._token_store
         for name in ("attach", "exec", "portforward", "proxy"):
             self._parts["pods", name] = self._connect(name)
 
     def _store(self, resource: str) -> Store:
         return self._registry.find(GroupResource("", resource))
+
+    def _budgets(self) -> Store:
+        return self._made("policy", "poddisruptionbudgets")
+
+    def _token_store(self) -> TokenStore:
+        bindable = {kind: self._made("", name) for kind, name in _BINDABLE.items()}
+        return TokenStore(self._store("serviceaccounts"), bindable, self._signer)
+
+    def _made(self, group: str, resource: str) -> Store:
+        """The store of a resource that may come later in the catalog."""
+        info = next(r for r in resources() if (r.gvr.group, r.gvr.resource) == (group, resource))
+        return self._registry.store(info)
+
+    def _scale(self, info: ResourceInfo) -> ScaleStore:
+        return ScaleStore(self._registry.store(info), builtin_mapping(info.kind.group_kind))
 
     def _connect(self, name: str) -> Callable[[], Any]:
         return lambda: PodConnect(self._store("pods"), self._store("nodes"), name)
@@ -47,6 +75,10 @@ class VirtualResources:
     def find(self, info: ResourceInfo, subresource: str) -> Any:
         """The object that answers, or None when the registry does."""
         if not subresource:
+            if info.gvr.resource == "bindings":
+                return BindingStore(self._made("", "pods"))
             return self._whole.get(info.gvr.resource)
+        if subresource == "scale" and info.kind.group_kind in scalable_kinds():
+            return self._scale(info)
         make = self._parts.get((info.gvr.resource, subresource))
         return make() if make is not None else None

@@ -46,7 +46,7 @@ def _validate(obj: Object) -> list[FieldError]:
     errors += validate_keys(binary, "binaryData")
     size = sum(len(v.encode()) for v in data.values()) + decoded_size(binary.values())
     if size > MAX_BYTES:
-        errors.append(too_long("", "", MAX_BYTES))
+        errors.append(too_long("[]", "", MAX_BYTES))
     return errors
 
 

@@ -1,0 +1,89 @@
+"""The scale subresource: autoscaling/v1 Scale as a view of what can be scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from watchkeeper.apis import scale as builtin
+from watchkeeper.meta import errors
+from watchkeeper.meta.field import FieldError
+from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.registry.derived import DerivedObject
+from watchkeeper.registry.rest import Context, UpdatedObject, UpdateOptions
+from watchkeeper.registry.store import Store
+from watchkeeper.storage.interface import StoredObject
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleMapping:
+    """Between an object and its Scale."""
+
+    scale_of: Callable[[Mapping[str, Any]], Object]
+    """The Scale of an object. Raises ApiError when it has none."""
+    set_scale: Callable[[Object, Mapping[str, Any]], None]
+    """Make an object, in place, what a valid Scale asks for."""
+    validate: Callable[[Mapping[str, Any]], list[FieldError]] = builtin.validate_scale
+
+
+def builtin_mapping(kind: GroupKind) -> ScaleMapping:
+    """The mapping of a built-in kind."""
+
+    def scale_of(obj: Mapping[str, Any]) -> Object:
+        try:
+            return builtin.scale_of(kind, obj)
+        except ValueError as error:
+            raise errors.bad_request(str(error)) from error
+
+    return ScaleMapping(scale_of, builtin.set_scale)
+
+
+class ScaleStore:
+    """Reads and writes Scales of one resource."""
+
+    def __init__(self, store: Store, mapping: ScaleMapping) -> None:
+        self._store = store
+        self._mapping = mapping
+
+    def get_nowait(self, ctx: Context, name: str, resource_version: str) -> StoredObject | None:
+        """Never at once: the Scale has to be made."""
+        return None
+
+    async def get(self, ctx: Context, name: str, resource_version: str) -> Object:
+        """The Scale."""
+        found = await self._store.get(ctx, name, resource_version)
+        return self._mapping.scale_of(found.data())
+
+    async def update(
+        self, ctx: Context, name: str, updated: UpdatedObject, options: UpdateOptions
+    ) -> tuple[Object, bool]:
+        """Change the number of replicas. Raises what is wrong with the Scale."""
+        change = _ScaleChange(self._mapping, updated, options, name)
+        result, _ = await self._store.update(ctx, name, change, UpdateOptions(dry_run=options.dry_run))
+        obj = result.data() if isinstance(result, StoredObject) else result
+        return self._mapping.scale_of(obj), False
+
+
+class _ScaleChange:
+    def __init__(self, mapping: ScaleMapping, updated: UpdatedObject, options: UpdateOptions, name: str) -> None:
+        self._mapping = mapping
+        self._updated = updated
+        self._options = options
+        self._name = name
+        self.uid: str | None = updated.uid
+
+    async def __call__(self, current: StoredObject | None) -> Object:
+        assert current is not None
+        obj = current.data()
+        old = self._mapping.scale_of(obj)
+        new = await self._updated(DerivedObject(current, old))
+        wrong = self._mapping.validate(new)
+        if wrong:
+            raise errors.invalid(builtin.SCALE, self._name, wrong)
+        if self._options.validate_update is not None:
+            await self._options.validate_update(new, old)
+        self._mapping.set_scale(obj, new)
+        return obj

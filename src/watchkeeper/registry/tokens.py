@@ -1,0 +1,87 @@
+"""The token subresource of service accounts (TokenRequest)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from watchkeeper.authn.service_account_tokens import Bound, ServiceAccountTokens
+from watchkeeper.meta import errors
+from watchkeeper.meta.field import FieldError, invalid
+from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.registry.metadata import now_text
+from watchkeeper.registry.rest import Context, CreateOptions, Object, Result
+from watchkeeper.registry.store import Store
+
+_KIND = GroupKind("authentication.k8s.io", "TokenRequest")
+_DEFAULT_SECONDS = 3600
+_MIN_SECONDS = 600
+_MAX_SECONDS = 1 << 32
+
+
+class TokenStore:
+    """Answers a TokenRequest with a signed token."""
+
+    def __init__(self, accounts: Store, bindable: dict[str, Store], tokens: ServiceAccountTokens) -> None:
+        """`bindable`: the stores of kinds that a token can be bound to, by kind: Pod, Secret, Node."""
+        self._accounts = accounts
+        self._bindable = bindable
+        self._tokens = tokens
+
+    async def create_named(self, ctx: Context, name: str, obj: Object, options: CreateOptions) -> Result:
+        """Sign a token for the account.
+
+        Raises a 404 without the account, a 422 for a bad request, a 409 or 404 for an object to bind to that is not
+        the one meant.
+        """
+        account = (await self._accounts.get(ctx, name, "")).data()["metadata"]
+        spec: dict[str, Any] = obj.setdefault("spec", {})
+        audiences = spec.get("audiences") or list(self._tokens.audiences)
+        seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
+        _check(seconds)
+        meta = obj.get("metadata") or {}
+        if meta.get("name") not in (None, "", name):
+            raise errors.bad_request("the name of the object does not match the name on the URL")
+        bound = await self._bound(ctx, spec.get("boundObjectRef"), name)
+        if options.validate is not None:
+            await options.validate(obj)
+        spec.update(audiences=audiences, expirationSeconds=seconds)
+        spec.setdefault("boundObjectRef", None)
+        token = self._tokens.sign(ctx.namespace, name, account["uid"], audiences, seconds, bound)
+        obj["metadata"] = {
+            "name": name,
+            "namespace": ctx.namespace,
+            "uid": account["uid"],
+            "creationTimestamp": now_text(),
+        }
+        obj["status"] = {"token": token, "expirationTimestamp": now_text(time.time() + seconds)}
+        return obj
+
+    async def _bound(self, ctx: Context, reference: Object | None, account: str) -> Bound | None:
+        if not reference:
+            return None
+        kind, name = reference.get("kind", ""), reference.get("name", "")
+        store = self._bindable.get(kind)
+        if store is None:
+            raise errors.bad_request(f"cannot bind token for serviceaccount {account!r} to object of type {kind}")
+        found = (await store.get(ctx, name, "")).data()
+        uid = found["metadata"]["uid"]
+        wanted = reference.get("uid")
+        if wanted and wanted != uid:
+            why = f"the UID in the bound object reference ({wanted}) does not match the UID in record. The object might"
+            raise errors.conflict(store.resource, name, f"{why} have been deleted and then recreated")
+        if kind == "Pod" and (found["spec"].get("serviceAccountName") or "") != account:
+            why = f"cannot bind token for serviceaccount {account!r} to pod running with different serviceaccount name."
+            raise errors.bad_request(why)
+        return Bound(kind.lower(), name, uid)
+
+
+def _check(seconds: int) -> None:
+    path = "spec.expirationSeconds"
+    wrong: list[FieldError] = []
+    if seconds < _MIN_SECONDS:
+        wrong.append(invalid(path, seconds, "may not specify a duration less than 10 minutes"))
+    if seconds > _MAX_SECONDS:
+        wrong.append(invalid(path, seconds, "may not specify a duration larger than 2^32 seconds"))
+    if wrong:
+        raise errors.invalid(_KIND, "", wrong)

@@ -1,0 +1,39 @@
+"""The key that signs service account tokens: made at its first use, kept in the data directory for its owner alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from watchkeeper.server.files import write_private
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+FILE = "service-account.key"
+
+
+def service_account_key(directory: Path) -> Callable[[], EllipticCurvePrivateKey]:
+    """A function that gives the key. Raises ValueError when the file holds another kind of key."""
+
+    @functools.cache
+    def load() -> EllipticCurvePrivateKey:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        path = directory / FILE
+        try:
+            key = serialization.load_pem_private_key(path.read_bytes(), None)
+        except FileNotFoundError:
+            key = ec.generate_private_key(ec.SECP256R1())
+            pem = key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+            write_private(path, pem)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError(f"{path} holds no elliptic curve key")
+        return key
+
+    return load
