@@ -91,3 +91,42 @@ def test_what_is_written_reads_back_the_same() -> None:
         "others": [None, True, 1, 1.5, [], {}, {"n": {"y": ["x"]}}],
     }
     assert load_yaml(dump_yaml(value)) == value
+
+
+def test_what_is_written_has_the_form_of_the_reference() -> None:
+    value = {
+        "text": "one\ntwo\n",
+        "number": "12",
+        "a10": "true",
+        "a9": "y",
+        "date": "2024-01-01",
+        "time": "12:30:45",
+        "empty": "",
+        "list": [1, 1.5, 2.0, 1234567.5, None, {"b": True, "a": {}}],
+        "odd": "a: b",
+        "0.0.0.0/0": "=",
+        "words": "word " * 30,
+    }
+    assert dump_yaml(value).decode() == (
+        "0.0.0.0/0: =\n"
+        'a9: "y"\n'
+        'a10: "true"\n'
+        'date: "2024-01-01"\n'
+        'empty: ""\n'
+        "list:\n"
+        "- 1\n"
+        "- 1.5\n"
+        "- 2\n"
+        "- 1.2345675e+06\n"
+        "- null\n"
+        "- a: {}\n"
+        "  b: true\n"
+        'number: "12"\n'
+        "odd: 'a: b'\n"
+        "text: |\n"
+        "  one\n"
+        "  two\n"
+        'time: "12:30:45"\n'
+        "words: 'word word word word word word word word word word word word word word word\n"
+        "  word word word word word word word word word word word word word word word '\n"
+    )
