@@ -9,7 +9,12 @@ from typing import Any
 from watchkeeper.apis.behavior import Behaviors, KindBehavior, PartHooks
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
-from watchkeeper.registry.namespaces import FinalizeStrategy, NamespaceStore, NamespaceStrategy
+from watchkeeper.registry.namespaces import (
+    FinalizeStrategy,
+    NamespaceStatusStrategy,
+    NamespaceStore,
+    NamespaceStrategy,
+)
 from watchkeeper.registry.store import Hooks, StatusStore, Store, StoreConfig
 from watchkeeper.registry.strategy import StatusStrategy, Strategy
 from watchkeeper.runtime.scheme import Scheme
@@ -126,7 +131,9 @@ class BuiltinRegistry:
         if special is not None:
             return StatusStore(store, PartStrategy(store.kind, behavior, special, namespaced=namespaced))
         if name == "status":
-            return StatusStore(store, StatusStrategy(store.kind, behavior, namespaced=namespaced, has_status=True))
+            of_namespace = isinstance(store, NamespaceStore)
+            make = NamespaceStatusStrategy if of_namespace else StatusStrategy
+            return StatusStore(store, make(store.kind, behavior, namespaced=namespaced, has_status=True))
         if name == "finalize":
             return StatusStore(store, FinalizeStrategy(store.kind, behavior, namespaced=namespaced, has_status=True))
         return None

@@ -10,7 +10,7 @@ from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.rest import Context, DeleteOptions, Result
 from watchkeeper.registry.store import Store
-from watchkeeper.registry.strategy import Strategy
+from watchkeeper.registry.strategy import StatusStrategy, Strategy
 from watchkeeper.storage import errors as storage_errors
 from watchkeeper.storage import interface as storage
 from watchkeeper.storage.interface import StoredObject
@@ -18,7 +18,7 @@ from watchkeeper.storage.interface import StoredObject
 Object = dict[str, Any]
 
 
-class NamespaceStrategy(Strategy):
+class _HeldBySpec(Strategy):
     """A namespace stays as long as its spec names finalizers, whatever its metadata says."""
 
     def removed_by_update(self, obj: Object, old: Object) -> bool:
@@ -26,6 +26,14 @@ class NamespaceStrategy(Strategy):
         if (obj.get("spec") or {}).get("finalizers"):
             return False
         return super().removed_by_update(obj, old)
+
+
+class NamespaceStrategy(_HeldBySpec):
+    """How namespaces are written."""
+
+
+class NamespaceStatusStrategy(_HeldBySpec, StatusStrategy):
+    """How their status is written."""
 
 
 class FinalizeStrategy(NamespaceStrategy):
