@@ -98,9 +98,8 @@ class Listener:
             connection.stop()
         if self.connections:
             self._empty = self.loop.create_future()
-            try:
-                await asyncio.wait_for(self._empty, grace)
-            except TimeoutError:
+            await asyncio.wait((self._empty,), timeout=grace)
+            if self.connections:
                 log.warning("cutting off %d connections after %g s", len(self.connections), grace)
         for connection in list(self.connections):
             connection.abort()

@@ -1,0 +1,69 @@
+"""Servers for tests start, are reachable, keep apart and leave nothing behind."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from watchkeeper.testing import RequestFailed, Server
+
+
+def test_a_server_answers_while_its_block_lasts_and_leaves_nothing():
+    before = {thread.name for thread in threading.enumerate()}
+    with Server() as server:
+        names = {item["metadata"]["name"] for item in server.request("GET", "/api/v1/namespaces")["items"]}
+        assert names == {"default", "kube-node-lease", "kube-public", "kube-system"}
+        directory = server.kubeconfig.parent
+        assert directory.exists()
+    assert not directory.exists()
+    assert {thread.name for thread in threading.enumerate()} - before == set()
+
+
+def test_a_server_serves_async_tests_too():
+    async def run():
+        async with Server() as server:
+            answer = await asyncio.to_thread(server.request, "GET", "/version")
+            return answer["major"]
+
+    assert asyncio.run(run()) == "1"
+
+
+def test_two_servers_share_nothing_but_their_authority():
+    with Server() as one, Server() as other:
+        assert one.url != other.url
+        assert one.token != other.token
+        assert one.ca_pem == other.ca_pem
+        with one.namespace() as name:
+            with pytest.raises(RequestFailed) as refused:
+                other.request("GET", f"/api/v1/namespaces/{name}")
+            assert refused.value.status == 404
+
+
+def test_a_namespace_is_new_and_is_deleted_afterwards():
+    with Server() as server:
+        with server.namespace("mine") as name:
+            assert name.startswith("mine-")
+            assert server.request("GET", f"/api/v1/namespaces/{name}")["status"] == {"phase": "Active"}
+        try:
+            left = server.request("GET", f"/api/v1/namespaces/{name}")
+        except RequestFailed as error:
+            assert error.status == 404
+        else:
+            assert left["status"]["phase"] == "Terminating"
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path: Path):
+    wrong = tmp_path / "tokens.csv"
+    wrong.write_text("only-a-token\n")
+    with pytest.raises(Exception, match="at least 3 columns"), Server(token_auth_file=wrong):
+        pass
+
+
+def test_what_a_server_is_reached_by_is_known_only_while_it_runs():
+    server = Server()
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = server.url
+    with server:
+        assert server.env == {"KUBECONFIG": str(server.kubeconfig)}
+        assert server.url in repr(server)

@@ -1,0 +1,63 @@
+"""A server in a process of its own ends with the process that started it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from watchkeeper.testing import ServerProcess
+from watchkeeper.testing.server_process import flags
+
+OWNER = """
+import sys, time
+from watchkeeper.testing import ServerProcess
+process = ServerProcess()
+handle = process.start()
+print(process.pid, handle.kubeconfig, flush=True)
+time.sleep(60)
+"""
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return "Z" in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1][:3]
+
+
+def test_a_process_serves_and_stops_and_cleans_up():
+    process = ServerProcess()
+    with process as server:
+        pid = process.pid
+        assert server.request("GET", "/api/v1/namespaces/default")["metadata"]["name"] == "default"
+        assert server.kubeconfig.exists()
+    assert gone(pid)
+    assert not server.kubeconfig.parent.exists()
+
+
+def test_nothing_is_left_when_the_owner_is_killed():
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    pid, kubeconfig = owner.stdout.readline().split()
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    owner.stdout.close()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and not (gone(int(pid)) and not Path(kubeconfig).parent.exists()):
+        time.sleep(0.05)
+    assert gone(int(pid))
+    assert not Path(kubeconfig).parent.exists()
+
+
+def test_a_process_that_cannot_start_says_why():
+    with pytest.raises(RuntimeError, match="is none of sqlite:PATH"), ServerProcess(storage="floppy:"):
+        pass
+
+
+def test_options_become_flags():
+    options = {"insecure_http": True, "anonymous_auth": False, "controllers": (), "port": 0, "tls_cert": None}
+    assert flags(options) == ["--insecure-http", "--no-anonymous-auth", "--controllers=", "--port=0"]
