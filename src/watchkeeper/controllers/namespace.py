@@ -92,7 +92,8 @@ class NamespaceController:
                 changed = self._working[name]
                 changed.clear()
                 try:
-                    await asyncio.wait_for(changed.wait(), backoff.next())
+                    async with asyncio.timeout(backoff.next()):
+                        await changed.wait()
                 except TimeoutError:
                     pass
         finally:

@@ -94,9 +94,8 @@ class Readiness:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         try:
-            await asyncio.wait_for(waiter, seconds)
-        except TimeoutError:
-            pass
+            # Not wait_for: until Python 3.12 it loses a cancellation that comes together with the result.
+            await asyncio.wait((waiter,), timeout=seconds)
         finally:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
