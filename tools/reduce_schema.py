@@ -86,7 +86,9 @@ class Reducer:
     def package(self, path: str) -> GoPackage:
         """The package at an import path, read at its first use. Raises KeyError for modules that were not given."""
         if path not in self._packages:
-            module = next(m for m in self._sources if path == m or path.startswith(m + "/"))
+            module = next((m for m in self._sources if path.startswith(m + "/")), None)
+            if module is None:
+                raise KeyError(path)
             self._packages[path] = read_package(self._sources[module] / path[len(module) + 1 :], path)
         return self._packages[path]
 
