@@ -155,7 +155,7 @@ def format_double(value: float) -> str:
         return "-0" if math.copysign(1, value) < 0 else "0"
     digits, exponent = _digits(value)
     sign = "-" if value < 0 else ""
-    if not -4 <= exponent < 21:
+    if not -4 <= exponent < 6:
         fraction = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
     if exponent < 0:

@@ -63,7 +63,6 @@ class FieldError:
             ErrorType.FORBIDDEN,
             ErrorType.TOO_LONG,
             ErrorType.INTERNAL,
-            ErrorType.TOO_MANY,
         ) or isinstance(self.value, OmitValue):
             text = kind.words
         else:

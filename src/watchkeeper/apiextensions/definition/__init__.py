@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions themselves: what makes one valid, its names and its conditions."""

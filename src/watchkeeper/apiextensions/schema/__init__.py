@@ -1,0 +1,1 @@
+"""Structural schemas, and the functions they are compiled into: prune, default, check, validate."""

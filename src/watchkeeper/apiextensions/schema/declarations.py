@@ -1,0 +1,291 @@
+"""What expressions see of a schema: types, sizes, and how values are made of the data (apiserver's DeclType)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from watchkeeper.apiextensions.schema.structural import Structural
+from watchkeeper.cel import types
+from watchkeeper.cel.environment import FieldDef, StructDef
+from watchkeeper.cel.estimate import Path, Span
+from watchkeeper.cel.lexer import RESERVED
+from watchkeeper.cel.times import check_timestamp, parse_duration, parse_timestamp
+from watchkeeper.cel.types import Type
+from watchkeeper.cel.values import NANOS, Duration, EvalError, MapList, SetList, Timestamp
+
+MAX_REQUEST = 3 * 1024 * 1024
+_RESERVED = RESERVED | {"true", "false", "null", "in"}
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_ESCAPED = re.compile(r"__|[-./]|[^a-zA-Z0-9\-./_]")
+_NAMES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_FIXED = {"date-time": (32, 21), "date": (12, 12), "duration": (32, 3)}
+"""Formats: the greatest number of characters, and the least size in JSON."""
+
+Convert = Callable[[Any], Any]
+
+
+def escape(name: str) -> str | None:
+    """A property's name in expressions; None when it has none."""
+    if not name or name[0].isdigit():
+        return None
+    if name in _RESERVED:
+        return f"__{name}__"
+    if _IDENTIFIER.fullmatch(name) and "__" not in name:
+        return name
+    parts = [m.group() for m in _ESCAPED.finditer(name)]
+    if any(part not in _NAMES for part in parts) or not name.isascii():
+        return None
+    return _ESCAPED.sub(lambda m: _NAMES[m.group()], name)
+
+
+@dataclass(slots=True)
+class Declared:
+    """A node as expressions see it."""
+
+    type: Type
+    max_elements: int
+    min_size: int
+    """The least size in JSON."""
+    convert: Convert | None = None
+    """Makes the value of what the data hold."""
+    fields: dict[str, Declared] = field(default_factory=dict)
+    """By property name, as far as properties have names in expressions."""
+    element: Declared | None = None
+    key: Declared | None = None
+    structs: list[StructDef] = field(default_factory=list)
+    """All structures at this node and below."""
+    deep: Convert | None = None
+    """Makes a value whose parts compare as the schema says; None when the data do as they are."""
+
+    def child(self, step: str, node: Structural) -> Declared | None:
+        """The node below: a property by its name, "@items" or "@values"."""
+        if step in ("@items", "@values"):
+            return self.element
+        if escape(step) is None:
+            return declare(node, is_root=node.embedded)
+        return self.fields.get(step)
+
+    def size_of(self, path: Path) -> Span | None:
+        """The sizes that the value at a path may have; the path begins with the variable."""
+        found: Declared | None = self
+        for step in path[1:]:
+            assert found is not None
+            if step in ("@items", "@values"):
+                found = found.element
+            elif step == "@keys":
+                found = found.key
+            else:
+                found = next((f for name, f in found.fields.items() if escape(name) == step), None)
+            if found is None:
+                return None
+        assert found is not None
+        return Span(0, found.max_elements)
+
+
+def declare(node: Structural, *, is_root: bool) -> Declared | None:
+    """How expressions see a node; None when they do not."""
+    return _declare(node, is_root, "selfType")
+
+
+def _declare(node: Structural, is_root: bool, name: str) -> Declared | None:
+    if node.int_or_string:
+        longest = node.get("maxLength")
+        return Declared(types.DYN, max(longest, 0) * 4 if longest is not None else MAX_REQUEST - 2, 1)
+    match node.type:
+        case "array":
+            return _declare_list(node, name)
+        case "object":
+            if node.additional is not None and not is_root:
+                return _declare_map(node, name)
+            return _declare_object(node, is_root, name)
+        case "string":
+            return _declare_string(node)
+        case "boolean":
+            return Declared(types.BOOL, 0, 4)
+        case "number":
+            return Declared(types.DOUBLE, 0, 1, _to_double)
+        case "integer":
+            return Declared(types.INT, 0, 1)
+    return None
+
+
+def _declare_list(node: Structural, name: str) -> Declared | None:
+    item = node.items
+    element = _declare(item, item.embedded, f"{name}.@idx") if item is not None else None
+    if element is None:
+        return None
+    limit = node.get("maxItems")
+    most = max(limit, 0) if limit is not None else (MAX_REQUEST - 2) // (element.min_size + 1)
+    shallow = _list_maker(node, element.convert)
+    deep = _list_maker(node, element.deep or element.convert)
+    return Declared(types.list_of(element.type), most, 2, shallow, element=element, structs=element.structs, deep=deep)
+
+
+def _list_maker(node: Structural, convert: Convert | None) -> Convert | None:
+    if node.list_type == "set":
+        return lambda value: SetList(map(convert, value) if convert is not None else value)
+    if node.list_type == "map":
+        keys = node.list_map_keys
+        return lambda value: MapList(map(convert, value) if convert is not None else value, keys)
+    if convert is not None:
+        each = convert
+        return lambda value: [each(v) for v in value]
+    return None
+
+
+def _declare_map(node: Structural, name: str) -> Declared | None:
+    assert node.additional is not None
+    element = _declare(node.additional, node.additional.embedded, f"{name}.@elem")
+    if element is None:
+        return None
+    limit = node.get("maxProperties")
+    most = max(limit, 0) if limit is not None else (MAX_REQUEST - 2) // (element.min_size + 6)
+    key = Declared(types.STRING, MAX_REQUEST - 2, 2)
+    return Declared(
+        types.map_of(types.STRING, element.type),
+        most,
+        2,
+        _map_maker(element.convert),
+        element=element,
+        key=key,
+        structs=element.structs,
+        deep=_map_maker(element.deep or element.convert),
+    )
+
+
+def _map_maker(convert: Convert | None) -> Convert | None:
+    if convert is None:
+        return None
+    each = convert
+    return lambda value: {k: each(v) for k, v in value.items()}
+
+
+_TEXT = Structural(source={"type": "string"}, type="string")
+
+
+def with_type_and_metadata(node: Structural) -> dict[str, Structural]:
+    """The properties of a resource: kind, apiVersion and the names in its metadata are always among them."""
+    metadata = node.properties.get("metadata")
+    complete = metadata is not None and {"name", "generateName"} <= metadata.properties.keys()
+    if complete and {"kind", "apiVersion"} <= node.properties.keys():
+        return node.properties
+    names = Structural(source={}, type="object", properties={"name": _TEXT, "generateName": _TEXT})
+    return {**node.properties, "kind": _TEXT, "apiVersion": _TEXT, "metadata": names}
+
+
+def _declare_object(node: Structural, is_root: bool, name: str) -> Declared:
+    properties = with_type_and_metadata(node) if is_root else node.properties
+    required = frozenset(node.get("required") or ())
+    struct = StructDef(name)
+    found = Declared(types.struct(name), 0, 2, structs=[struct])
+    for key, child in properties.items():
+        escaped = escape(key)
+        inner = _declare(child, child.embedded, f"{name}.{escaped or key}")
+        if inner is None:
+            continue
+        if escaped is not None:
+            found.fields[key] = inner
+            struct.fields[escaped] = FieldDef(key, inner.type, _nullable(inner.convert) if inner.convert else None)
+            found.structs += inner.structs
+        if key in required and not child.has_default:
+            found.min_size += len(key.encode()) + inner.min_size + 4
+    deep = {key: inner.deep or inner.convert for key, inner in found.fields.items() if inner.deep or inner.convert}
+    if deep:
+        found.deep = struct.deep = _object_maker(deep)
+    return found
+
+
+def _object_maker(converters: dict[str, Convert | None]) -> Convert:
+    def make(value: Any) -> Any:
+        if value.__class__ is not dict:
+            return value
+        out = dict(value)
+        for key, convert in converters.items():
+            if convert is not None and out.get(key) is not None:
+                out[key] = convert(out[key])
+        return out
+
+    return make
+
+
+def _nullable(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def _declare_string(node: Structural) -> Declared:
+    form, longest = node.get("format"), node.get("maxLength")
+    if form == "byte":
+        return Declared(types.BYTES, max(longest, 0) if longest is not None else MAX_REQUEST - 2, 2, _to_bytes)
+    if form in _FIXED:
+        most, least = _FIXED[form]
+        if form == "duration":
+            return Declared(types.DURATION, most, least, _to_duration)
+        return Declared(types.TIMESTAMP, most, least, _to_date if form == "date" else _to_timestamp)
+    if longest is not None:
+        most = max(longest, 0) * 4
+    elif node.get("enum"):
+        most = max((len(v.encode()) for v in node.get("enum") if isinstance(v, str)), default=0)
+    else:
+        most = MAX_REQUEST - 2
+    return Declared(types.STRING, most, 2)
+
+
+def _to_double(value: Any) -> float:
+    if value.__class__ not in (int, float):
+        raise EvalError(f"invalid data, expected float, got {type(value).__name__}")
+    return float(value)
+
+
+def _to_bytes(value: str) -> bytes:
+    try:
+        return base64.b64decode(value.replace("-", "+").replace("_", "/"), validate=True)
+    except binascii.Error as problem:
+        raise EvalError(f"Invalid byte formatted string {value}: {problem}") from None
+
+
+def _to_timestamp(value: str) -> Timestamp:
+    try:
+        return parse_timestamp(value)
+    except ValueError as problem:
+        raise EvalError(f"Invalid date-time formatted string {value}: {problem}") from None
+
+
+def _to_date(value: str) -> Timestamp:
+    try:
+        return check_timestamp(parse_timestamp(f"{value}T00:00:00Z"))
+    except ValueError as problem:
+        raise EvalError(f"Invalid date formatted string {value}: {problem}") from None
+
+
+_WORDY = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
+_UNITS = (
+    (("ns", "nano"), 1),
+    (("us", "µs", "micro"), 10**3),
+    (("ms", "milli"), 10**6),
+    (("s", "sec"), NANOS),
+    (("m", "min"), 60 * NANOS),
+    (("h", "hr", "hour"), 3600 * NANOS),
+    (("d", "day"), 86400 * NANOS),
+    (("w", "wk", "week"), 7 * 86400 * NANOS),
+)
+
+
+def _to_duration(value: str) -> Duration:
+    try:
+        return parse_duration(value)
+    except ValueError:
+        pass
+    total, found = 0, False
+    for count, unit in _WORDY.findall(value):
+        for variants, factor in _UNITS:
+            if unit.lower() in variants or unit.lower().startswith(variants[-1]):
+                total, found = total + int(count) * factor, True
+                break
+    if not found:
+        raise EvalError(f"Invalid duration {value}: unable to parse {value} as duration")
+    return Duration(total)

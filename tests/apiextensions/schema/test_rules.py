@@ -1,0 +1,167 @@
+"""CEL rules on objects: what they see, what they tell and what they may cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from watchkeeper.apiextensions.schema.correlation import Correlation
+from watchkeeper.apiextensions.schema.rules import RuleSet, compile_rules, worst_case
+from watchkeeper.apiextensions.schema.structural import read_structural
+
+
+def _rules(schema: dict[str, Any]) -> RuleSet:
+    root = compile_rules(read_structural(schema))
+    assert root is not None
+    return RuleSet(root)
+
+
+def _spec(rule: Any, **properties: Any) -> dict[str, Any]:
+    rules = rule if isinstance(rule, list) else [rule]
+    spec = {"type": "object", "properties": properties, "x-kubernetes-validations": rules}
+    return {"type": "object", "properties": {"spec": spec}}
+
+
+INT = {"type": "integer"}
+TEXT = {"type": "string"}
+
+
+def test_a_broken_rule_tells_its_message_or_itself() -> None:
+    rules = _rules(
+        _spec([{"rule": "self.low <= self.high", "message": "low > high"}, {"rule": "self.low > 0"}], low=INT, high=INT)
+    )
+    assert [str(e) for e in rules.errors({"spec": {"low": 2, "high": 1}})] == ["spec: Invalid value: low > high"]
+    assert [str(e) for e in rules.errors({"spec": {"low": 0, "high": 1}})] == [
+        "spec: Invalid value: failed rule: self.low > 0"
+    ]
+    assert rules.errors({"spec": {"low": 1, "high": 1}}) == []
+    assert rules.errors({}) == []
+
+
+def test_an_expression_can_make_the_message_and_falls_back_when_it_fails() -> None:
+    rule = {"rule": "self.n < 3", "messageExpression": "'too big: ' + string(self.n)"}
+    assert [e.detail for e in _rules(_spec(rule, n=INT)).errors({"spec": {"n": 7}})] == ["too big: 7"]
+    rule = {"rule": "self.n < 3", "messageExpression": "'x' + string(self.n / 0)", "message": "plain"}
+    assert [e.detail for e in _rules(_spec(rule, n=INT)).errors({"spec": {"n": 7}})] == ["plain"]
+
+
+def test_reason_and_field_path_say_what_and_where() -> None:
+    rule = {"rule": "has(self.n)", "reason": "FieldValueRequired", "fieldPath": ".n", "message": "give n"}
+    assert [str(e) for e in _rules(_spec(rule, n=INT)).errors({"spec": {}})] == ["spec.n: Required value: give n"]
+    rule = {"rule": "self.n != 1", "reason": "FieldValueForbidden", "fieldPath": ".n"}
+    assert [str(e) for e in _rules(_spec(rule, n=INT)).errors({"spec": {"n": 1}})] == [
+        "spec.n: Forbidden: failed rule: self.n != 1"
+    ]
+
+
+def test_rules_reach_into_lists_and_maps() -> None:
+    positive = {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 0"}]}
+    rules = _rules(
+        {
+            "type": "object",
+            "properties": {
+                "list": {"type": "array", "items": positive},
+                "map": {"type": "object", "additionalProperties": positive},
+            },
+        }
+    )
+    assert [str(e) for e in rules.errors({"list": [1, 0], "map": {"a": 0}})] == [
+        "list[1]: Invalid value: 0: failed rule: self > 0",
+        "map[a]: Invalid value: 0: failed rule: self > 0",
+    ]
+
+
+def test_transition_rules_run_only_where_there_is_an_old_value() -> None:
+    rules = _rules(_spec({"rule": "self.n >= oldSelf.n", "message": "only up"}, n=INT))
+    assert rules.errors({"spec": {"n": 1}}) == []
+    assert [e.detail for e in rules.errors({"spec": {"n": 1}}, {"spec": {"n": 2}})] == ["only up"]
+    assert rules.errors({"spec": {"n": 3}}, {"spec": {"n": 2}}) == []
+
+
+def test_an_optional_old_value_runs_always() -> None:
+    rule = {"rule": "oldSelf.hasValue() || self.n == 0", "optionalOldSelf": True, "message": "begin with 0"}
+    rules = _rules(_spec(rule, n=INT))
+    assert [e.detail for e in rules.errors({"spec": {"n": 1}})] == ["begin with 0"]
+    assert rules.errors({"spec": {"n": 1}}, {"spec": {"n": 0}}) == []
+
+
+def test_items_of_keyed_lists_are_followed_and_of_others_are_not() -> None:
+    item = {
+        "type": "object",
+        "properties": {
+            "name": TEXT,
+            "n": {"type": "integer", "x-kubernetes-validations": [{"rule": "self >= oldSelf"}]},
+        },
+    }
+    schema = {
+        "type": "object",
+        "properties": {
+            "l": {
+                "type": "array",
+                "items": item,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name"],
+            }
+        },
+    }
+    old = {"l": [{"name": "a", "n": 5}, {"name": "b", "n": 1}]}
+    new = {"l": [{"name": "b", "n": 1}, {"name": "a", "n": 4}]}
+    assert [e.field for e in _rules(schema).errors(new, old)] == ["l[1].n"]
+
+
+def test_unchanged_parts_that_break_a_rule_are_told_as_warnings() -> None:
+    schema = _spec({"rule": "self.n < 3"}, n=INT)
+    root = read_structural(schema)
+    warnings: list[str] = []
+    new, old = {"spec": {"n": 7}, "x": 1}, {"spec": {"n": 7}}
+    found = _rules(schema).errors(new, old, correlation=Correlation(root, new, old), warn=warnings.append)
+    assert found == []
+    assert warnings == ["spec: Invalid value: failed rule: self.n < 3"]
+
+
+def test_errors_while_evaluating_are_errors_of_the_object() -> None:
+    rules = _rules(_spec({"rule": "self.list[self.n] == 1"}, list={"type": "array", "items": INT}, n=INT))
+    found = rules.errors({"spec": {"list": [], "n": 3}})
+    assert [e.field for e in found] == ["spec"]
+    assert "evaluating rule: self.list[self.n] == 1" in str(found[0])
+
+
+def test_the_root_sees_its_name_and_type() -> None:
+    rules = _rules({"type": "object", "x-kubernetes-validations": [{"rule": "self.metadata.name.startsWith('a')"}]})
+    assert rules.errors({"metadata": {"name": "abc"}, "kind": "W", "apiVersion": "g/v1"}) == []
+    assert [e.field for e in rules.errors({"metadata": {"name": "b"}})] == ["<nil>"]
+
+
+def test_costs_are_counted_only_where_a_limit_could_be_reached() -> None:
+    small = _rules(_spec({"rule": "self.n < 3"}, n=INT))
+    assert small.bounded
+    unbounded = _rules(
+        _spec({"rule": "self.l.all(x, self.l.all(y, x >= y || y > x))"}, l={"type": "array", "items": INT})
+    )
+    assert not unbounded.bounded
+    assert worst_case(unbounded.root) > worst_case(small.root)
+
+
+def test_a_run_that_costs_too_much_is_stopped() -> None:
+    rules = _rules(_spec({"rule": "self.l.all(x, self.l.all(y, x >= y || y > x))"}, l={"type": "array", "items": INT}))
+    found = rules.errors({"spec": {"l": list(range(1000))}})
+    assert len(found) == 1
+    assert "call cost exceeds limit" in found[0].detail
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "rule"),
+    [
+        ({"type": "string", "format": "date-time"}, "2024-01-02T03:04:05Z", "self.v.getFullYear() == 2024"),
+        ({"type": "string", "format": "duration"}, "90s", "self.v == duration('1m30s')"),
+        ({"type": "string", "format": "byte"}, "aGk=", "self.v == b'hi'"),
+        ({"type": "number"}, 2, "self.v / 4.0 == 0.5"),
+        ({"x-kubernetes-int-or-string": True}, "x", "type(self.v) == string"),
+        ({"type": "array", "items": TEXT, "x-kubernetes-list-type": "set"}, ["a", "b"], "self.v == ['b', 'a']"),
+        ({"type": "object", "additionalProperties": INT}, {"a": 1}, "self.v['a'] == 1 && 'b' in self.v == false"),
+    ],
+)
+def test_values_are_what_their_schema_says(kind: dict[str, Any], value: Any, rule: str) -> None:
+    rules = _rules(_spec({"rule": rule}, v=kind))
+    assert rules.errors({"spec": {"v": value}}) == []
