@@ -130,3 +130,18 @@ def test_what_is_written_has_the_form_of_the_reference() -> None:
         "words: 'word word word word word word word word word word word word word word word\n"
         "  word word word word word word word word word word word word word word word '\n"
     )
+
+
+def test_json_is_read_as_the_yaml_that_it_is() -> None:
+    text = b'{"b": [1.0, 1.5, {"y": null, "x": "yes"}], "a": "2024-01-01", "c": 1e3}'
+    found = load_yaml(text)
+    assert found == {"a": "2024-01-01", "b": [1, 1.5, {"x": "yes", "y": None}], "c": 1000}
+    assert [type(each) for each in (found["b"][0], found["c"])] == [int, int]
+    assert list(found) == ["a", "b", "c"]
+    assert list(found["b"][2]) == ["x", "y"]
+
+
+def test_json_that_sets_a_field_twice_is_told_with_its_line() -> None:
+    lines: list[str] = []
+    assert load_yaml(b'{"a": 1,\n "a": 2}', lines) == {"a": 2}
+    assert lines == ['line 2: key "a" already set in map']

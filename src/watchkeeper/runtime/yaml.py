@@ -1,9 +1,16 @@
-"""YAML, as the reference reads and writes it. The parser is loaded with the first use: most clients send JSON."""
+"""YAML, as the reference reads and writes it. The parser is loaded with the first use: most clients send JSON.
+
+Much of what comes as YAML is JSON, too (kubectl applies so), and is read as that, which is a hundred times as fast.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+
+import orjson
+
+from watchkeeper.runtime.repeated import repeats_fields
 
 
 class YamlError(ValueError):
@@ -16,9 +23,37 @@ def load_yaml(data: bytes, repeated: list[str] | None = None) -> Any:
     Where a field is set twice the last one counts; a line for each such field is appended to `repeated`. Raises
     YamlError.
     """
+    if data[:1] == b"{" and isinstance(found := _read_json(data), dict):
+        return found
     from watchkeeper.runtime.yaml_reader import read_yaml
 
     return read_yaml(data, repeated)
+
+
+def _read_json(data: bytes) -> Any:
+    """JSON with sorted fields, or None for what must be read as YAML: other texts, and such as set a field twice."""
+    try:
+        found = orjson.loads(data)
+        if repeats_fields(data, found):
+            return None
+        return _without_whole_floats(orjson.loads(orjson.dumps(found, option=orjson.OPT_SORT_KEYS)))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _without_whole_floats(value: Any) -> Any:
+    """With 1.0 as 1, in place: YAML makes no difference."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, (dict, list, float)):
+                value[key] = _without_whole_floats(item)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            if isinstance(item, (dict, list, float)):
+                value[index] = _without_whole_floats(item)
+    elif isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    return value
 
 
 def dump_yaml(obj: Any) -> bytes:
