@@ -34,6 +34,8 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.core.replicationcontroller",
     "watchkeeper.apis.core.podtemplate",
     "watchkeeper.apis.core.node",
+    "watchkeeper.apis.batch.job",
+    "watchkeeper.apis.batch.cronjob",
     "watchkeeper.apis.core.namespace",
     "watchkeeper.apis.core.configmap",
     "watchkeeper.apis.core.secret",
