@@ -1,4 +1,4 @@
-"""Write the hash-pinned lock files in requirements/ from pyproject.toml; they hold for every platform and Python ≥ 3.11."""
+"""Write the hash-pinned lock files in requirements/ from pyproject.toml, for every platform and Python ≥ 3.11."""
 
 from __future__ import annotations
 
