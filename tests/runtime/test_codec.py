@@ -7,7 +7,7 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.codec import Decoded, check_strict, check_version, decode_body, encode
 from watchkeeper.runtime.scheme import Kind
-from watchkeeper.runtime.strict import warnings_of
+from watchkeeper.runtime.strict import in_path_order, warnings_of
 
 SCHEME = builtin_scheme()
 CONFIG_MAP = SCHEME.kind(GroupVersionKind("", "v1", "ConfigMap"))
@@ -150,3 +150,9 @@ def test_yaml_with_a_boolean_for_a_name_is_refused() -> None:
 def test_an_object_is_written_with_kind_version_and_metadata_first() -> None:
     body = encode({"data": {}, "metadata": {"name": "a"}, "apiVersion": "v1", "kind": "ConfigMap"})
     assert body == b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{}}'
+
+
+def test_errors_can_be_put_into_the_order_of_sorted_keys() -> None:
+    given = ["b", "a[10].x", "a[2].y", "a[2].b", "a-b", "a"]
+    ordered = in_path_order([f'unknown field "{path}"' for path in given])
+    assert [each.split('"')[1] for each in ordered] == ["a", "a[2].b", "a[2].y", "a[10].x", "a-b", "b"]

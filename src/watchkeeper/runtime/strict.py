@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from watchkeeper.runtime.repeated import Pairs
 from watchkeeper.runtime.schema import Schema, SchemaType
 from watchkeeper.runtime.unmarshal import MAX_STRICT_ERRORS
 
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _YAML_PREFIXES = ("yaml: unmarshal errors:\n", "error converting YAML to JSON: yaml: unmarshal errors:\n")
 
 
@@ -29,6 +31,16 @@ def warnings_of(errors: Sequence[str]) -> list[str]:
         else:
             found.append(error)
     return found
+
+
+def in_path_order(errors: Sequence[str]) -> list[str]:
+    """Errors about fields in the order of a text whose keys are sorted at every level, lists in the order of items."""
+
+    def position(error: str) -> list[tuple[int, str]]:
+        steps = _STEP.findall(error.partition('"')[2].rpartition('"')[0])
+        return [(int(index), "") if index else (-1, name) for index, name in steps]
+
+    return sorted(errors, key=position)
 
 
 def strict_errors(schema: Schema | None, pairs: Any) -> list[str]:

@@ -15,7 +15,7 @@ from watchkeeper.endpoints.negotiation import negotiate
 from watchkeeper.endpoints.params import WriteParams, read_write_params
 from watchkeeper.endpoints.render import finish, renderer_for
 from watchkeeper.endpoints.response import Response
-from watchkeeper.endpoints.scope import APPLY_PATCH, Scope
+from watchkeeper.endpoints.scope import APPLY_PATCH, STRATEGIC_PATCH, Scope
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import invalid
@@ -24,7 +24,7 @@ from watchkeeper.registry.metadata import ensure_namespace, metadata_of
 from watchkeeper.registry.rest import UpdateOptions
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.scheme import DecodeError
-from watchkeeper.runtime.strict import strict_text, warnings_of
+from watchkeeper.runtime.strict import in_path_order, strict_text, warnings_of
 from watchkeeper.storage.interface import StoredObject
 
 Object = dict[str, Any]
@@ -115,6 +115,8 @@ class _Merge(_Patch):
 
     def prepare(self, patch_type: str) -> None:
         """Parse and check the patch document."""
+        self._in_order = sorted if patch_type == STRATEGIC_PATCH else in_path_order
+        """How unknown fields are reported: a strategic outcome by their texts, others as their text has them."""
         self.apply_to, self.strict_errors = patches.read_patch(
             self.body, patch_type, self.scope, strict=self.params.field_validation != "Ignore"
         )
@@ -136,26 +138,26 @@ class _Merge(_Patch):
         """A patch may take kind and apiVersion away, but not change them."""
         gvk = self.scope.kind.gvk
         if not isinstance(changed, dict):
-            raise _invalid_outcome(changed, f"json: cannot unmarshal into Go value of type {gvk.kind}")
+            raise _invalid_outcome(orjson.dumps(changed), f"json: cannot unmarshal into Go value of type {gvk.kind}")
         kind, version = changed.get("kind") or gvk.kind, changed.get("apiVersion") or gvk.api_version
         if kind != gvk.kind or version != gvk.api_version:
             text = f'no kind "{kind}" is registered for version "{version}"'
-            raise _invalid_outcome(changed, text)
+            raise _invalid_outcome(orjson.dumps(changed), text)
 
     def _decoded(self, changed: Object) -> Object:
         kind = self.scope.kind
         checked = self.params.field_validation != "Ignore"
         unknown: list[str] | None = [] if checked else None
         self._check_kind(changed)
+        outcome = orjson.dumps(changed)  # decoding changes it, and errors show it as it was
         try:
             obj = kind.decode(changed, unknown)
         except DecodeError as error:
-            raise _invalid_outcome(changed, str(error)) from error
+            raise _invalid_outcome(outcome, str(error)) from error
         if checked and (unknown or self.strict_errors):
-            # Of nested fields the outer ones are reported first.
-            found = [*self.strict_errors, *sorted(unknown or (), key=lambda text: text.count("."))]
+            found = [*self.strict_errors, *self._in_order(unknown or [])]
             if self.params.field_validation == "Strict":
-                raise _invalid_outcome(changed, strict_text(found))
+                raise _invalid_outcome(outcome, strict_text(found))
             for text in found:
                 self.request.warn(text)
         obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
@@ -196,6 +198,5 @@ class _Apply(_Patch):
         return live, self._apply(current.data())
 
 
-def _invalid_outcome(outcome: Object, message: str) -> ApiError:
-    text = orjson.dumps(outcome).decode()
-    return errors.invalid(GroupKind("", ""), "", [invalid("patch", text, message)])
+def _invalid_outcome(outcome: bytes, message: str) -> ApiError:
+    return errors.invalid(GroupKind("", ""), "", [invalid("patch", outcome.decode(), message)])
