@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from watchkeeper.kv.interface import KeyValue
 from watchkeeper.storage.codec import JsonCodec
-from watchkeeper.storage.errors import CorruptObject
+from watchkeeper.storage.errors import CorruptObject, Unreachable
 from watchkeeper.storage.interface import StoredObject
-from watchkeeper.storage.value.interface import KeyNeeded, Transformer, TransformError
+from watchkeeper.storage.value.interface import (
+    KeyNeeded,
+    KeyUnavailable,
+    Transformer,
+    TransformError,
+    with_keys,
+)
 
 
 class Decoder:
@@ -16,7 +22,7 @@ class Decoder:
         self.codec = codec
         self._transformer = transformer
         self.needs_keys = transformer is not None and transformer.needs_keys
-        """Whether decoding may raise KeyNeeded."""
+        """Whether decoding is to be expected to raise KeyNeeded."""
 
     def plain(self, kv: KeyValue) -> tuple[bytes, bool]:
         """(encoded object, whether its stored form is stale). Raises CorruptObject, KeyNeeded."""
@@ -25,8 +31,7 @@ class Decoder:
         try:
             return self._transformer.from_storage(kv.value, kv.key)
         except TransformError as e:
-            key = kv.key.decode(errors="replace")
-            raise CorruptObject(f"unable to transform key {key!r}: {e}", key) from e
+            raise _untransformable(kv, e) from e
 
     def decode(self, kv: KeyValue) -> StoredObject:
         """The object, with its attributes worked out: so it is known to be sound. Raises CorruptObject, KeyNeeded."""
@@ -43,3 +48,25 @@ class Decoder:
         except Exception as e:
             raise CorruptObject(f"{key}: what is stored is not a sound object: {e}", key) from e
         return stored
+
+    async def read(self, kv: KeyValue) -> StoredObject:
+        """`decode`, with all keys that it takes. Raises CorruptObject, Unreachable."""
+        return self.wrap(kv, (await self.read_plain(kv))[0])
+
+    async def read_plain(self, kv: KeyValue) -> tuple[bytes, bool]:
+        """`plain`, with all keys that it takes. Raises CorruptObject, Unreachable."""
+        try:
+            return self.plain(kv)
+        except KeyNeeded:
+            pass
+        try:
+            return await with_keys(lambda: self.plain(kv))
+        except KeyUnavailable as e:
+            raise Unreachable(str(e), kv.key.decode(errors="replace")) from e
+        except TransformError as e:
+            raise _untransformable(kv, e) from e
+
+
+def _untransformable(kv: KeyValue, error: TransformError) -> CorruptObject:
+    key = kv.key.decode(errors="replace")
+    return CorruptObject(f"unable to transform key {key!r}: {error}", key)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from watchkeeper.kv import errors as kv_errors
 from watchkeeper.kv.interface import KV, RangeResult, prefix_end
 from watchkeeper.storage import continue_token
@@ -11,10 +13,12 @@ from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject
 from watchkeeper.storage.kv_errors import CONTINUE_EXPIRED, translate
 from watchkeeper.storage.list_rules import ListPlan, plan_list
 from watchkeeper.storage.predicate import SelectionPredicate
-from watchkeeper.storage.value.interface import with_keys
 
 MAX_PAGE = 10_000
 """To this a page grows while few of the objects read are selected."""
+
+STRETCH = 200
+"""Objects decoded without letting others run; some milliseconds."""
 
 MAX_REPORTED = 100
 """So many broken objects are named in one error."""
@@ -88,12 +92,14 @@ class _Collected:
 
     async def take(self, result: RangeResult) -> bool:
         """Decode and select. Returns whether there is more behind the last key looked at."""
-        for kv in result.kvs:
+        for i, kv in enumerate(result.kvs):
             if self.full:
                 return True
+            if i % STRETCH == STRETCH - 1:
+                await asyncio.sleep(0)
             self.last_key = kv.key.decode(errors="surrogateescape")
             try:
-                stored = await with_keys(lambda kv=kv: self._decoder.decode(kv))  # type: ignore[misc]
+                stored = await self._decoder.read(kv)
             except CorruptObject as e:
                 self._errors.append(e)
                 if len(self._errors) > MAX_REPORTED:

@@ -12,7 +12,7 @@ from watchkeeper.kv.interface import KV, KeyValue, TxnResult, prefix_end
 from watchkeeper.storage.closing import Closer
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.decoder import Decoder
-from watchkeeper.storage.errors import InvalidRequest, KeyExists, KeyNotFound, TooLargeResourceVersion
+from watchkeeper.storage.errors import InvalidRequest, KeyExists, KeyNotFound, StorageError, TooLargeResourceVersion
 from watchkeeper.storage.interface import (
     DeleteOptions,
     ListOptions,
@@ -32,7 +32,7 @@ from watchkeeper.storage.leases import LeaseManager
 from watchkeeper.storage.lister import Lister
 from watchkeeper.storage.own_writes import OwnWrites
 from watchkeeper.storage.state import State, check_preconditions
-from watchkeeper.storage.value.interface import Transformer, with_keys
+from watchkeeper.storage.value.interface import Transformer, TransformError
 from watchkeeper.storage.versioner import parse_resource_version
 from watchkeeper.storage.watcher import open_watcher
 
@@ -85,7 +85,7 @@ class Store:
         kv = result.kv
         if kv is None:
             raise KeyNotFound(f"key not found: {key}", key)
-        return await with_keys(lambda: self.decoder.decode(kv))
+        return await self.decoder.read(kv)
 
     def get_nowait(self, key: str, *, resource_version: str = "") -> StoredObject | None:
         """Never known without asking the store."""
@@ -219,9 +219,8 @@ class Store:
         """Write an encoded object. The StoredObject is what it is when the write succeeded."""
         kv_key = key.encode()
         value = self.codec.head + body
-        if (transformer := self._transformer) is not None:
-            plain = value
-            value = await with_keys(lambda: transformer.to_storage(plain, kv_key))
+        if self._transformer is not None:
+            value = self._encrypt(self._transformer, value, kv_key)
         attributes = self.codec.attributes(obj)
         own_writes = self.own_writes
         if own_writes is not None:
@@ -237,6 +236,13 @@ class Store:
         stored = self.codec.wrap(key, body, result.revision)
         stored.set_attributes(attributes)
         return result, stored
+
+    def _encrypt(self, transformer: Transformer, value: bytes, key: bytes) -> bytes:
+        try:
+            return transformer.to_storage(value, key)
+        except TransformError as e:
+            text = key.decode()
+            raise StorageError(f"unable to encrypt {text}: {e}", text) from e
 
     async def _leased_put(self, key: bytes, value: bytes, expected: int, ttl: int, get_on_failure: bool) -> TxnResult:
         if not ttl:
@@ -263,7 +269,7 @@ class Store:
             return State(None, 0, None, stale=False, current=True)
         if opaque:
             return State(None, kv.mod_revision, None, stale=True, current=True)
-        value, stale = await with_keys(lambda: self.decoder.plain(kv))
+        value, stale = await self.decoder.read_plain(kv)
         return State(self.decoder.wrap(kv, value), kv.mod_revision, value, stale=stale, current=True)
 
     # Watches and end

@@ -13,7 +13,6 @@ from watchkeeper.storage.errors import CorruptObject, StorageError, TooLargeReso
 from watchkeeper.storage.interface import StoredObject, Watcher, WatchEvent, WatchOptions
 from watchkeeper.storage.kv_errors import WATCH_EXPIRED, translate
 from watchkeeper.storage.transition import outcome, selects
-from watchkeeper.storage.value.interface import with_keys
 from watchkeeper.storage.watch_rules import WatchPlan, plan_watch
 
 _PAGE = 1000
@@ -149,7 +148,7 @@ class StoreWatcher:
             yield page
 
     async def _decode(self, kv: KeyValue) -> StoredObject:
-        return await with_keys(lambda: self._decoder.decode(kv))
+        return await self._decoder.read(kv)
 
     async def _convert(self, event: Event) -> None:
         deleted = event.type is EventType.DELETE

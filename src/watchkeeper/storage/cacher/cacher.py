@@ -47,6 +47,7 @@ from watchkeeper.storage.kv_errors import translate
 from watchkeeper.storage.list_rules import ListPlan, plan_list
 from watchkeeper.storage.own_writes import OwnWrites
 from watchkeeper.storage.store import Store
+from watchkeeper.storage.value.interface import KeyNeeded
 from watchkeeper.storage.versioner import parse_resource_version
 from watchkeeper.storage.watch_rules import WatchPlan, plan_watch
 from watchkeeper.storage.watcher import FailedWatcher
@@ -205,6 +206,10 @@ class Cacher:
                 self.apply(batch.changes, batch.resource_version)
         except (kv_errors.KVError, StopAsyncIteration):
             return False  # the Reflector meets the same and acts on it
+        except KeyNeeded:
+            # The batch is taken and cannot be given back: follow anew from where the cache is, and fetch the key.
+            stream.fail(kv_errors.Unavailable("a key has to be fetched"))
+            return False
         delivered = stream.watch.delivered_revision_nowait()
         if delivered is None or delivered != self._kv.current_revision_nowait():
             return False

@@ -13,11 +13,9 @@ from watchkeeper.storage.closing import Closer
 from watchkeeper.storage.decoder import Decoder
 from watchkeeper.storage.errors import CorruptObject
 from watchkeeper.storage.interface import StoredObject
+from watchkeeper.storage.lister import STRETCH
 from watchkeeper.storage.own_writes import OwnWrites
-from watchkeeper.storage.value.interface import with_keys
-
-_STRETCH = 200
-"""Objects decoded without letting others run; about 5 ms."""
+from watchkeeper.storage.value.interface import KeyNeeded, with_keys
 
 _BATCHES = 100
 """Store batches taken at once."""
@@ -65,9 +63,9 @@ class KVListerWatcher:
         revision = revision or str(result.revision)
         items = []
         for i, kv in enumerate(result.kvs):
-            if i % _STRETCH == _STRETCH - 1:
+            if i % STRETCH == STRETCH - 1:
                 await asyncio.sleep(0)
-            items.append(await with_keys(lambda kv=kv: self._read(kv)))  # type: ignore[misc]
+            items.append(await self._read_with_keys(kv))
         if not result.more:
             return Page(items, revision)
         last = result.kvs[-1].key.decode(errors="surrogateescape")
@@ -105,6 +103,12 @@ class KVListerWatcher:
             else:
                 changes.append(self._read(kv))
         return changes
+
+    async def _read_with_keys(self, kv: KeyValue) -> Change:
+        try:
+            return self._read(kv)
+        except KeyNeeded:
+            return await with_keys(lambda: self._read(kv))
 
     def _read(self, kv: KeyValue) -> Change:
         key = kv.key.decode(errors="surrogateescape")

@@ -12,8 +12,12 @@ class TransformError(Exception):
     """A value cannot be brought into or out of its stored form. The message never holds the value or a key."""
 
 
+class KeyUnavailable(Exception):
+    """A key management service cannot be reached or refuses. The value may be sound: try again later."""
+
+
 class KeyNeeded(Exception):
-    """The key for this value must be fetched first: await `fetch()`, then try again. Never reaches a caller outside."""
+    """The key for this value must be fetched first: await `fetch()`, then try again; see `with_keys`."""
 
     def __init__(self, fetch: Callable[[], Awaitable[None]]) -> None:
         super().__init__("the key of a value has to be fetched")
@@ -25,7 +29,7 @@ class Transformer(Protocol):
 
     @property
     def needs_keys(self) -> bool:
-        """Whether KeyNeeded can be raised at all."""
+        """Whether KeyNeeded is to be expected."""
         ...
 
     def from_storage(self, value: bytes, context: bytes) -> tuple[bytes, bool]:
@@ -41,14 +45,14 @@ class Transformer(Protocol):
 
 
 async def with_keys(work: Callable[[], T]) -> T:
-    """Run `work`, fetching the keys that it lacks. Raises TransformError when that leads nowhere."""
+    """Run `work`, fetching the keys that it lacks. Raises KeyUnavailable, and what `work` raises."""
     for _ in range(_MAX_FETCHES):
         try:
             return work()
         except KeyNeeded as e:
             await e.fetch()
-    raise TransformError("keys were fetched again and again, and still one was missing")
+    raise KeyUnavailable("keys were fetched again and again, and still one was missing")
 
 
-_MAX_FETCHES = 100_000
-"""One list may need a key for each of its values."""
+_MAX_FETCHES = 1000
+"""One watch batch may need a key for each of its values."""
