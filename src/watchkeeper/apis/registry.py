@@ -42,7 +42,10 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.core.serviceaccount",
     "watchkeeper.apis.rbac.roles",
     "watchkeeper.apis.rbac.bindings",
+    "watchkeeper.apis.policy.budget",
+    "watchkeeper.apis.scheduling.priorityclass",
     "watchkeeper.apis.autoscaling.conversion",
+    "watchkeeper.apis.autoscaling.autoscaler",
     "watchkeeper.apis.events.conversion",
 )
 

@@ -62,7 +62,7 @@ def _prepare_for_create(job: Object) -> None:
     shared = meta.get("labels") is template_meta.get("labels")
     if not spec.get("manualSelector"):
         _generate_selector(spec, template_meta, meta)
-    labels = template_meta.get("labels")
+    labels: dict[str, str] | None = template_meta.get("labels")
     if labels and (shared or not meta.get("labels")):
         meta["labels"] = dict(labels)
     job["status"] = {}
@@ -75,14 +75,14 @@ def _generate_selector(spec: Object, template_meta: Object, meta: Object) -> Non
     for key, value in ((OLD_NAME, name), (NAME, name), (OLD_UID, uid), (UID, uid)):
         labels.setdefault(key, value)
     template_meta["labels"] = labels
-    selector = dict(spec.get("selector") or {})
+    selector: Object = dict(spec.get("selector") or {})
     selector["matchLabels"] = {UID: uid, **(selector.get("matchLabels") or {})}
     spec["selector"] = selector
 
 
 def _prepare_for_update(new: Object, _old: Object) -> None:
     meta, template = new["metadata"], (new.get("spec") or {}).get("template") or {}
-    labels = meta.get("labels")
+    labels: dict[str, str] | None = meta.get("labels")
     if labels is not None and labels is (template.get("metadata") or {}).get("labels"):
         meta["labels"] = dict(labels)
 
