@@ -124,7 +124,9 @@ def test_behavior_conditions_and_current_metrics_survive_v1() -> None:
     assert SCHEME.to_hub(shown) == stored
 
 
-@pytest.mark.parametrize("text", ["", "[", "5", '"x"', "[5]", '{"a":1}'])
+@pytest.mark.parametrize(
+    "text", ["", "[", "5", '"x"', "[5]", '{"a":1}', '[{"type":5}]', '{"ScaleUp":{"SelectPolicy":5}}']
+)
 def test_annotations_that_cannot_be_read_are_ignored(text: str) -> None:
     names = ("metrics", "current-metrics", "conditions", "behavior")
     given = autoscaler(V1, {}, annotations={PREFIX + name: text for name in names} | {"kept": "1"})

@@ -12,7 +12,10 @@ import orjson
 
 from watchkeeper.apis.autoscaling.metrics_v1 import spec_from_v1, spec_to_v1, status_from_v1, status_to_v1
 from watchkeeper.apis.conversion import Conversion, Object
+from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.runtime.decode import compile_decoder
+from watchkeeper.runtime.scheme import DecodeError
 
 _V1 = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 _V2 = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
@@ -75,19 +78,21 @@ def hpa_to_v2(hpa: Object) -> Object:
     annotations = hpa.get("metadata", {}).get("annotations") or {}
     spec, status = hpa.get("spec", {}), hpa.get("status", {})
     new_spec, new_status = _only(spec, _SHARED_SPEC), _only(status, _SHARED_STATUS)
-    metrics = _read_list(annotations.get(_METRICS), spec_from_v1) or []
+    metrics = _read_list(annotations.get(_METRICS), spec_from_v1, "MetricSpec") or []
     if "targetCPUUtilizationPercentage" in spec:
         metrics.append(_cpu_metric(spec["targetCPUUtilizationPercentage"]))
     new_spec["metrics"] = metrics or [_cpu_metric(_DEFAULT_CPU_UTILIZATION)]
     if behavior := _read_behavior(annotations.get(_BEHAVIOR)):
         new_spec["behavior"] = behavior
-    current = _read_list(annotations.get(_CURRENT_METRICS), status_from_v1)
+    current = _read_list(annotations.get(_CURRENT_METRICS), status_from_v1, "MetricStatus")
     if current is None and "currentCPUUtilizationPercentage" in status:
         used = {"averageUtilization": status["currentCPUUtilizationPercentage"]}
         current = [{"type": "Resource", "resource": {"name": "cpu", "current": used}}]
     if current is not None:
         new_status["currentMetrics"] = current
-    conditions = _read_list(annotations.get(_CONDITIONS), lambda c: _only(c, _CONDITION))
+    conditions = _read_list(
+        annotations.get(_CONDITIONS), lambda c: _only(c, _CONDITION), "HorizontalPodAutoscalerCondition"
+    )
     if conditions is not None:
         new_status["conditions"] = conditions
     found = {**hpa, "spec": new_spec, "status": new_status}
@@ -120,14 +125,19 @@ def _only(obj: Object, names: tuple[str, ...]) -> Object:
     return {name: obj[name] for name in names if name in obj}
 
 
-def _read_list(text: str | None, convert: Callable[[Object], Object]) -> list[Object] | None:
-    """An annotation's list, converted; None when there is none, or none that can be read."""
+def _read_list(text: str | None, convert: Callable[[Object], Object], definition: str) -> list[Object] | None:
+    """An annotation's list, converted to items of a v2 type; None when there is none, or none that can be read."""
     if text is None:
         return None
     try:
-        return [convert(each) for each in orjson.loads(text) or ()]
-    except (ValueError, TypeError, AttributeError):
+        return [_decoded(definition, convert(each)) for each in orjson.loads(text) or ()]
+    except (ValueError, TypeError, AttributeError, DecodeError):
         return None
+
+
+def _decoded(definition: str, obj: Object) -> Object:
+    """An object of a v2 type. Raises DecodeError."""
+    return compile_decoder(schema_data().definitions[f"io.k8s.api.autoscaling.v2.{definition}"])(obj, None)
 
 
 def _go_name(name: str) -> str:
@@ -161,9 +171,9 @@ def _read_behavior(text: str | None) -> Object | None:
             behavior[way] = read = _from_go(rules, _RULE_FIELDS)
             if "policies" in read:
                 read["policies"] = [_from_go(policy, _POLICY_FIELDS) for policy in read["policies"]]
-    except (ValueError, TypeError, AttributeError):
+        return _decoded("HorizontalPodAutoscalerBehavior", behavior)
+    except (ValueError, TypeError, AttributeError, DecodeError):
         return None
-    return behavior
 
 
 def _go_json(value: Any) -> str:
