@@ -22,21 +22,27 @@ def is_new_pod(attributes: Attributes) -> bool:
 
 
 class Priority(BasePlugin):
-    """Works out a Pod's priority and preemption policy from its priority class."""
+    """Works out a new Pod's priority and preemption policy from its priority class."""
 
     name = "Priority"
-    operations = frozenset({Operation.CREATE})
+    operations = frozenset({Operation.CREATE, Operation.UPDATE})
 
     def __init__(self, find: FindPriorityClass, has_default: Callable[[], bool]) -> None:
         self._find = find
         self._has_default = has_default
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
-        """Decide at once for Pods without a class when no class is the default."""
+        """Decide at once for Pods without a class when no class is the default; keep what an update leaves out."""
         if not is_new_pod(attributes):
             return None
         assert attributes.obj is not None
         spec = attributes.obj["spec"]
+        if attributes.operation is Operation.UPDATE:
+            before = (attributes.old or {}).get("spec") or {}
+            for field in ("priority", "preemptionPolicy"):
+                if spec.get(field) is None and before.get(field) is not None:
+                    spec[field] = before[field]
+            return None
         class_name = spec.get("priorityClassName") or ""
         if not class_name and not self._has_default():
             self._set(attributes, spec, 0, "PreemptLowerPriority")
