@@ -11,10 +11,11 @@ import orjson
 
 from watchkeeper.endpoints.filters import Filter
 from watchkeeper.endpoints.negotiation import YAML, _accept
-from watchkeeper.endpoints.response import Header, Response, error_response, text_response
+from watchkeeper.endpoints.response import AT_ONCE, Header, Response, error_response, text_response
 from watchkeeper.endpoints.router import Router, method_not_allowed
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import ClientGone, Receive, Request, Scope, Send
 from watchkeeper.runtime.yaml import dump_yaml
 
@@ -50,32 +51,66 @@ class App:
         """Serve one connection event: an HTTP request, a WebSocket, or the server's start and stop."""
         kind = scope["type"]
         if kind == "http":
-            await self._serve(Request(scope, receive, send, asyncio.get_running_loop().time()))
+            pending = self.begin(scope, receive, send)
+            if pending is not None:
+                await pending
         elif kind == "websocket":
             await self._serve_websocket(scope, receive, send)
         else:
             await _lifespan(receive, send)
 
-    async def _serve(self, request: Request) -> None:
+    def begin(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None] | None:
+        """Serve an HTTP request as far as that goes without waiting: None when it has been answered.
+
+        An HTTP server that calls this instead of the application needs a task only for what has to wait.
+        """
+        request = Request(scope, receive, send, asyncio.get_running_loop().time())
+        try:
+            response = self.respond(request)
+        except ApiError as error:
+            response = render_error(request, error)
+        except Exception:
+            response = self._panicked(request)
+        if isinstance(response, Response) and response.stream is None:
+            exchange = scope.get("exchange")
+            if exchange is not None and len(response.body) <= AT_ONCE:
+                self._respond_now(request, exchange, response)
+                return None
+        return self._serve(request, response)
+
+    def _respond_now(self, request: Request, exchange: Exchange, response: Response) -> None:
         status = 500
         try:
-            try:
-                response = self.respond(request)
-                if not isinstance(response, Response):
+            headers = response.all_headers(request)
+            headers.append(self._audit_header(request))
+            exchange.respond(response.status, headers, response.body)
+            status = response.status
+        finally:
+            request.finish(status)
+
+    async def _serve(self, request: Request, response: Response | Awaitable[Response]) -> None:
+        status = 500
+        try:
+            if not isinstance(response, Response):
+                try:
                     response = await self._in_time(request, response)
-            except ApiError as error:
-                response = render_error(request, error)
-            except ClientGone:
-                status = _CLIENT_CLOSED
-                return
-            except Exception:
-                log.exception("panic while serving %s %s", request.method, request.path)
-                response = render_error(request, _panic(request))
+                except ApiError as error:
+                    response = render_error(request, error)
+                except ClientGone:
+                    status = _CLIENT_CLOSED
+                    return
+                except Exception:
+                    response = self._panicked(request)
             status = response.status
             response.headers = (*response.headers, self._audit_header(request))
             await response.send(request)
         finally:
             request.finish(status)
+
+    @staticmethod
+    def _panicked(request: Request) -> Response:
+        log.exception("panic while serving %s %s", request.method, request.path)
+        return render_error(request, _panic(request))
 
     def respond(self, request: Request) -> Response | Awaitable[Response]:
         """Run the filters and the handler as far as they go without waiting."""

@@ -14,6 +14,8 @@ Header = tuple[bytes, bytes]
 JSON: Header = (b"content-type", b"application/json")
 TEXT: Header = (b"content-type", b"text/plain; charset=utf-8")
 NO_CACHE: Header = (b"cache-control", b"no-cache, private")
+AT_ONCE = 1 << 20
+"""Bytes; a longer body goes out as the client takes it."""
 
 
 class Response:
@@ -34,15 +36,27 @@ class Response:
         self.headers = headers
         self.stream = stream
 
-    async def send(self, request: Request) -> None:
-        """Write it out, with the warnings that the request collected."""
+    def all_headers(self, request: Request) -> list[Header]:
+        """The headers, with what every answer carries and the warnings that the request collected."""
         headers = list(self.headers)
-        if not any(name == b"cache-control" for name, _ in headers):
+        for name, _ in headers:
+            if name == b"cache-control":
+                break
+        else:
             headers.append(NO_CACHE)
         if request.warnings:
             headers += warning_headers(request.warnings)
+        return headers
+
+    async def send(self, request: Request) -> None:
+        """Write it out."""
+        headers = self.all_headers(request)
         if self.stream is not None:
             await self._send_stream(request, headers)
+            return
+        exchange = request.scope.get("exchange")
+        if exchange is not None and len(self.body) <= AT_ONCE:
+            exchange.respond(self.status, headers, self.body)
             return
         headers.append((b"content-length", str(len(self.body)).encode()))
         await request.send({"type": "http.response.start", "status": self.status, "headers": headers})

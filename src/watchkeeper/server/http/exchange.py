@@ -243,23 +243,27 @@ class Exchange:
 
     # -- running the application ----------------------------------------------------------------------------------
 
-    async def run(self, app: Application, scope: Any) -> None:
-        """Run the application and see to it that the client gets an end of some kind."""
+    async def run(self, work: Awaitable[None], scope: Any) -> None:
+        """Wait for the application and see to it that the client gets an end of some kind."""
         try:
-            await app(scope, self.receive, self.send)
+            await work
         except asyncio.CancelledError:
             self._cancelled()
         except ClientDisconnected:
             pass
         except Exception:
-            log.exception("the application failed on %s %s", scope["method"], scope["path"])
-            self._break_off()
+            self.failed(scope)
         else:
             if not self.complete and not self.disconnected:
                 log.error("the application ended without an answer to %s %s", scope["method"], scope["path"])
                 self._break_off()
         finally:
             self.task = None
+
+    def failed(self, scope: Any) -> None:
+        """The application raised what is being handled: tell the log, and the client as far as that is possible."""
+        log.exception("the application failed on %s %s", scope["method"], scope["path"])
+        self._break_off()
 
     def _cancelled(self) -> None:
         if self.ending and self._chunked and not self.complete and not self.disconnected:

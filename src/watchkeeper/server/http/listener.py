@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from watchkeeper.aio.tasks import TaskOwner
@@ -16,6 +16,8 @@ from watchkeeper.server.http.limits import DEFAULT_LIMITS, HttpLimits
 from watchkeeper.server.http.wire import DateLine
 
 log = logging.getLogger(__name__)
+
+Begin = Callable[[Any, Any, Any], Awaitable[None] | None]
 
 _SWEEP_SECONDS = 5.0
 _TLS_HANDSHAKE_SECONDS = 15.0
@@ -36,7 +38,8 @@ class Listener:
         ssl_context: ssl.SSLContext | None = None,
         limits: HttpLimits = DEFAULT_LIMITS,
     ) -> None:
-        self._app = app
+        # An application may answer without a task (`endpoints.app.App.begin`); a plain ASGI one is just called.
+        self._begin: Begin = getattr(app, "begin", app)
         self._ssl = ssl_context
         self.limits = limits
         self.client_certificates = ssl_context is not None and ssl_context.verify_mode != ssl.CERT_NONE
@@ -67,8 +70,15 @@ class Listener:
             self._owner.start("idle-sweep", self._sweep())
 
     def start(self, exchange: Exchange, scope: dict[str, Any]) -> None:
-        """Run the application on one request, as a task of its own."""
-        task = self.loop.create_task(exchange.run(self._app, scope), name="http/request")
+        """Run the application on one request: at once as far as it goes without waiting, then as a task of its own."""
+        try:
+            work = self._begin(scope, exchange.receive, exchange.send)
+        except Exception:
+            exchange.failed(scope)
+            return
+        if work is None:
+            return
+        task = self.loop.create_task(exchange.run(work, scope), name="http/request")
         exchange.task = task
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
