@@ -37,6 +37,7 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.batch.job",
     "watchkeeper.apis.batch.cronjob",
     "watchkeeper.apis.core.namespace",
+    "watchkeeper.apis.core.service",
     "watchkeeper.apis.core.configmap",
     "watchkeeper.apis.core.secret",
     "watchkeeper.apis.core.serviceaccount",

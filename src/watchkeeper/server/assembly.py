@@ -33,6 +33,7 @@ from watchkeeper.endpoints.openapi.documents import OpenAPI
 from watchkeeper.endpoints.scope import ServedTable, Services
 from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, StorageSpec
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
@@ -47,6 +48,7 @@ from watchkeeper.storage.leases import LeaseManager
 from watchkeeper.storage.store import Store as KVStore
 
 Object = dict[str, Any]
+SERVICES = GroupResource("", "services")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,6 +61,8 @@ class AssemblyOptions:
     tokens: TokenAuthenticator
     signer: ServiceAccountTokens
     max_body_bytes: int = 3 * 1024 * 1024
+    service_networks: Sequence[str] = (DEFAULT_NETWORK,)
+    node_ports: tuple[int, int] = DEFAULT_NODE_PORTS
     extra_plugins: Sequence[Plugin] = field(default_factory=tuple)
 
 
@@ -70,9 +74,13 @@ class Assembly:
         self.options = options
         self.scheme: Scheme = builtin_scheme()
         self.storages: list[Interface] = []
+        self.allocator = ServiceAllocator(options.service_networks, options.node_ports)
         self._leases = LeaseManager(kv, SYSTEM_CLOCK)
         self.registry = BuiltinRegistry(
-            self.scheme, builtin_behaviors(), self._open_storage, BuiltinOptions(event_ttl=options.event_ttl)
+            self.scheme,
+            builtin_behaviors(),
+            self._open_storage,
+            BuiltinOptions(event_ttl=options.event_ttl, hooks={SERVICES: self.allocator}),
         )
         self.served = ServedTable()
         self.services = Services(
@@ -154,6 +162,10 @@ class Assembly:
         """The registry store of a built-in resource."""
         return self.registry.find(GroupResource(group, resource))
 
+    async def load_allocations(self) -> None:
+        """Learn what existing Services have been allocated. Called once, before anything is served."""
+        self.allocator.load(await self.list_objects(SERVICES))
+
     async def _find_uid(self, resource: str, namespace: str, name: str) -> str | None:
         store = self.store("", resource)
         key = f"{store.prefix}/{namespace}/{name}" if namespace else f"{store.prefix}/{name}"
@@ -163,7 +175,7 @@ class Assembly:
             return None
 
     async def list_objects(self, resource: GroupResource) -> list[Object]:
-        """All objects of a cluster-scoped resource, as the cache has them."""
+        """All objects of a resource, as the cache has them."""
         store = self.registry.find(resource)
         found = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
         return [item.data() for item in found.items]

@@ -120,6 +120,7 @@ class Server:
         )
         self.assembly = Assembly(self.kv, choices)
         self._undo.append(("assembly", self.assembly.close))
+        await self.assembly.load_allocations()
         await self._bootstrap()
         app = self._app(authorizer, authenticator)
         self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
