@@ -87,7 +87,14 @@ def format_value(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return str(int(value))
-    return orjson.dumps(value).decode()
+    text = orjson.dumps(value).decode()
+    for ch, escaped in _HTML_ESCAPES:
+        text = text.replace(ch, escaped)
+    return text
+
+
+_HTML_ESCAPES = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
+"""Go's JSON encoder escapes what HTML would read."""
 
 
 def go_quote(text: str) -> str:

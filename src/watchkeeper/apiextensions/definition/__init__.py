@@ -1,1 +1,1 @@
-"""CustomResourceDefinitions themselves: what makes one valid, its names and its conditions."""
+"""CustomResourceDefinitions themselves: defaults, validation, conditions and how they are written."""

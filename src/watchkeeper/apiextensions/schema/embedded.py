@@ -60,7 +60,7 @@ def compile_coercer(node: Structural | None, *, is_root: bool = True) -> Coerce 
     def coerce(value: Any, unknown: list[str] | None, path: str) -> None:
         if value.__class__ is dict:
             if own:
-                _coerce_resource(value, unknown, path)
+                coerce_resource(value, unknown, path)
             for key, item in value.items():
                 inner = fields.get(key)
                 if inner is None and key not in node.properties:
@@ -74,7 +74,8 @@ def compile_coercer(node: Structural | None, *, is_root: bool = True) -> Coerce 
     return coerce
 
 
-def _coerce_resource(value: dict[str, Any], unknown: list[str] | None, path: str) -> None:
+def coerce_resource(value: dict[str, Any], unknown: list[str] | None, path: str) -> None:
+    """Decode kind, apiVersion and metadata of a resource, in place. Raises DecodeError."""
     for name in ("apiVersion", "kind"):
         if name in value and not isinstance(value[name], str):
             raise DecodeError(str(invalid(join(path, name), value[name], "must be a string")))

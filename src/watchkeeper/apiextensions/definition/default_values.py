@@ -1,0 +1,104 @@
+"""Defaults in a schema must be objects that the schema itself accepts, and say nothing that would be pruned."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from watchkeeper.apiextensions.schema.embedded import (
+    coerce_resource,
+    compile_coercer,
+    compile_embedded_check,
+    resource_errors,
+)
+from watchkeeper.apiextensions.schema.normalize import compile_normalizer
+from watchkeeper.apiextensions.schema.rules import RuleSet, compile_rules
+from watchkeeper.apiextensions.schema.structural import Structural
+from watchkeeper.apiextensions.schema.validator import Validator
+from watchkeeper.meta.field import FieldError, aggregate, invalid
+from watchkeeper.runtime.scheme import DecodeError
+
+_META = frozenset({"metadata", "apiVersion", "kind"})
+
+
+def default_errors(root: Structural, path: str, *, require_pruned: bool) -> list[FieldError]:
+    """What is wrong with the defaults of a schema and all below. Defaults in map values are told of elsewhere."""
+    errors: list[FieldError] = []
+    _walk(root.as_resource(), path, None, errors, require_pruned)
+    return errors
+
+
+def _walk(node: Structural, path: str, meta: str | None, errors: list[FieldError], pruned: bool) -> None:
+    """`meta`: which of kind, apiVersion and metadata the node is or is in; None for outside."""
+    if node.embedded:
+        meta = None
+    if node.has_default:
+        where = f"{path}.default"
+        found = _metadata_default(node, where, meta) if meta is not None else _default(node, where, pruned)
+        errors += found or _value_errors(node, where)
+    if node.items is not None:
+        _walk(node.items, f"{path}.items", meta, errors, pruned)
+    for name, child in node.properties.items():
+        inner = name if node.embedded and name in _META else meta
+        _walk(child, f"{path}.properties[{name}]", inner, errors, pruned)
+
+
+def _default(node: Structural, where: str, require_pruned: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if require_pruned and not is_pruned(node):
+        errors.append(invalid(where, node.default, "must not have unknown fields"))
+    value = copy.deepcopy(node.default)
+    try:
+        if node.embedded and isinstance(value, dict):
+            coerce_resource(value, None, where)
+        coerce = compile_coercer(node)
+        if coerce is not None:
+            coerce(value, None, where)
+    except DecodeError as problem:
+        return [*errors, invalid(where, node.default, str(problem))]
+    if node.embedded and isinstance(value, dict):
+        errors += resource_errors(value, where)
+    check = compile_embedded_check(node)
+    if check is not None:
+        errors += check(value, where)
+    return errors
+
+
+def _metadata_default(node: Structural, where: str, meta: str) -> list[FieldError]:
+    """A default within the metadata of a resource has to make valid metadata of it."""
+    resource: dict[str, Any] = {"apiVersion": "validation/v1", "kind": "Validation"}
+    if meta != "metadata":
+        resource[meta] = node.default
+    wrong = resource_errors(resource, "")
+    if not wrong:
+        return []
+    return [invalid(where, node.default, f"must result in valid metadata: {aggregate(wrong)}")]
+
+
+def _value_errors(node: Structural, where: str) -> list[FieldError]:
+    """The value against its own schema, and against the rules both as a new value and as one that stays."""
+    errors = Validator(node).errors(node.default, where)
+    if errors:
+        return errors
+    rules = compile_rules(node, is_root=node.embedded)
+    if rules is None:
+        return []
+    rule_set = RuleSet(rules)
+    found = rule_set.errors(node.default, node.default, path=where)
+    return found or rule_set.errors(node.default, None, path=where)
+
+
+def is_pruned(node: Structural) -> bool:
+    """Whether the default of a node has no unknown fields."""
+    value = {"value": copy.deepcopy(node.default)}
+    around = Structural(source={}, type="object", properties={"value": node})
+    unknown: list[str] = []
+    compile_normalizer(around, is_root=False)(value, unknown, "")
+    return not unknown
+
+
+def has_unpruned_default(node: Structural) -> bool:
+    """Whether any default at a node or below has unknown fields."""
+    if node.has_default and not is_pruned(node):
+        return True
+    return any(has_unpruned_default(child) for child in node.children())

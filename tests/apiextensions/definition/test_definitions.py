@@ -1,0 +1,362 @@
+"""What may be written into a definition, and in which words the rest is refused."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from watchkeeper.apiextensions.definition.behavior import DEFINITION_BEHAVIOR
+from watchkeeper.apiextensions.definition.defaults import set_defaults
+from watchkeeper.apiextensions.definition.validation import definition_errors, definition_update_errors
+
+SPEC_SCHEMA = {"type": "object", "properties": {"size": {"type": "integer"}}}
+
+
+def _schema(spec: Any = None, **root: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"spec": spec or SPEC_SCHEMA}, **root}
+
+
+def _version(name: str = "v1", schema: Any = None, *, storage: bool = True, **more: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "served": True,
+        "storage": storage,
+        "schema": {"openAPIV3Schema": schema or _schema()},
+        **more,
+    }
+
+
+def _definition(*versions: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    group = spec.get("group", "example.io")
+    found = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"widgets.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": "Widget", "plural": "widgets"},
+            "scope": "Namespaced",
+            "versions": list(versions) or [_version()],
+            **spec,
+        },
+    }
+    set_defaults(found)
+    prepare = DEFINITION_BEHAVIOR.prepare_for_create
+    assert prepare is not None
+    prepare(found)
+    return found
+
+
+def _errors(*versions: dict[str, Any], **spec: Any) -> list[str]:
+    return [str(e) for e in definition_errors(_definition(*versions, **spec))]
+
+
+def test_names_conversion_and_stored_versions_are_filled_in() -> None:
+    found = _definition()
+    assert found["spec"]["names"] == {
+        "kind": "Widget",
+        "plural": "widgets",
+        "singular": "widget",
+        "listKind": "WidgetList",
+    }
+    assert found["spec"]["conversion"] == {"strategy": "None"}
+    assert found["status"] == {
+        "conditions": None,
+        "acceptedNames": {"kind": "", "plural": ""},
+        "storedVersions": ["v1"],
+    }
+    assert definition_errors(found) == []
+
+
+def test_the_name_is_made_of_plural_and_group() -> None:
+    found = _definition()
+    found["metadata"]["name"] = "gadgets.example.io"
+    assert [str(e) for e in definition_errors(found)] == [
+        'metadata.name: Invalid value: "gadgets.example.io": must be spec.names.plural+"."+spec.group'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ({"group": "example"}, ["spec.group"]),
+        ({"group": ""}, ["spec.group"]),
+        ({"scope": "Global"}, ["spec.scope"]),
+        ({"scope": ""}, ["spec.scope"]),
+        ({"versions": []}, ["spec.versions", "status.storedVersions"]),
+        ({"versions": [_version("1.0")]}, ["spec.versions[0].name", "spec.version"]),
+        ({"versions": [_version(), _version(storage=False)]}, ["spec.versions"]),
+        ({"versions": [_version(), _version("v2")]}, ["spec.versions", "status.storedVersions"]),
+        ({"versions": [_version(storage=False)]}, ["spec.versions", "status.storedVersions"]),
+        ({"names": {"kind": "Widget", "plural": "widgets", "listKind": "Widget"}}, ["spec.names.listKind"]),
+        (
+            {"names": {"kind": "Widget_", "plural": "widgets"}},
+            ["spec.names.singular", "spec.names.kind", "spec.names.listKind"],
+        ),
+        ({"names": {"kind": "W", "plural": "widgets", "shortNames": ["a", "B"]}}, ["spec.names.shortNames[1]"]),
+        ({"preserveUnknownFields": True}, ["spec.preserveUnknownFields"]),
+    ],
+)
+def test_what_is_wrong_is_told_at_its_place(spec: dict[str, Any], fields: list[str]) -> None:
+    assert [e.field for e in definition_errors(_definition(**spec))] == fields
+
+
+def test_versions_that_differ_are_named_and_what_they_share_is_not() -> None:
+    bad = {"type": "object", "properties": {"list": {"type": "array"}}}
+    assert _errors(_version(schema=_schema(bad))) == [
+        "spec.validation.openAPIV3Schema.properties[spec].properties[list].items: Required value: must be specified"
+    ]
+    assert _errors(_version(), _version("v2", _schema(bad), storage=False)) == [
+        "spec.versions[1].schema.openAPIV3Schema.properties[spec].properties[list].items: "
+        "Required value: must be specified"
+    ]
+
+
+def test_each_version_needs_a_schema() -> None:
+    assert _errors({"name": "v1", "served": True, "storage": True}) == [
+        "spec.versions[0].schema.openAPIV3Schema: Required value"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "string"}, ['type: Invalid value: "string": must be object at the root']),
+        (
+            _schema({"properties": {"size": {"minimum": 1}}}),
+            [
+                "properties[spec].properties[size].type: Required value: must not be empty for specified object fields",
+                "properties[spec].type: Required value: must not be empty for specified object fields",
+            ],
+        ),
+        (
+            _schema({"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
+            [
+                "properties[spec].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime "
+                "complexity becomes quadratic"
+            ],
+        ),
+        (
+            _schema({"type": "objekt"}),
+            [
+                'properties[spec].type: Unsupported value: "objekt": supported values: "array", "boolean", "integer", '
+                '"number", "object", "string"'
+            ],
+        ),
+        (
+            _schema({**SPEC_SCHEMA, "additionalProperties": {"type": "string"}}),
+            [
+                "properties[spec].additionalProperties: Forbidden: additionalProperties and properties are mutual "
+                "exclusive"
+            ],
+        ),
+        (
+            _schema({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "set"}),
+            [
+                "properties[spec].items.x-kubernetes-map-type: Invalid value: null: "
+                "must be atomic as item of a list with x-kubernetes-list-type=set"
+            ],
+        ),
+        (
+            _schema(
+                {
+                    "type": "array",
+                    "items": {"type": "object", "properties": {"name": {"type": "string"}}},
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name"],
+                }
+            ),
+            [
+                "properties[spec].items.properties[name].default: Required value: this property is in "
+                "x-kubernetes-list-map-keys, so it must have a default or be a required property"
+            ],
+        ),
+        (
+            _schema({"type": "object", "properties": {"a": {"type": "string", "default": 3}}}),
+            [
+                'properties[spec].properties[a].default: Invalid value: "integer":  in body must be of type string: '
+                '"integer"'
+            ],
+        ),
+        (
+            _schema({"type": "object", "default": {"odd": 1}, "properties": {"a": {"type": "string"}}}),
+            ['properties[spec].default: Invalid value: {"odd":1}: must not have unknown fields'],
+        ),
+        (
+            _schema({"type": "string", "$ref": "#/x"}),
+            ["properties[spec].$ref: Forbidden: $ref is not supported"],
+        ),
+        (_schema(nullable=True), ["nullable: Forbidden: nullable cannot be true at the root"]),
+    ],
+)
+def test_schemas_are_checked(schema: dict[str, Any], expected: list[str]) -> None:
+    assert _errors(_version(schema=schema)) == [f"spec.validation.openAPIV3Schema.{text}" for text in expected]
+
+
+def test_with_a_status_subresource_the_root_says_little() -> None:
+    version = _version(schema=_schema(anyOf=[{"required": ["spec"]}]), subresources={"status": {}})
+    (error,) = definition_errors(_definition(version))
+    assert error.field == "spec.validation.openAPIV3Schema"
+    assert error.detail.startswith("only [Description Type Format Title ")
+    assert '"AnyOf":[' in str(error)
+
+
+RULE = "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0]"
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "words"),
+    [
+        ({"rule": "self.size >"}, "rule", "compilation failed: ERROR: <input>:1:12: Syntax error"),
+        ({"rule": "self.nothing == 1"}, "rule", "undefined field 'nothing'"),
+        ({"rule": "self.size + 1"}, "rule", "cel expression must evaluate to a bool"),
+        ({"rule": "self.size == 'x'"}, "rule", "found no matching overload for '_==_'"),
+        ({"rule": ""}, "rule", "rule is not specified"),
+        ({"rule": "true", "messageExpression": "self.size"}, "messageExpression", "must evaluate to a string"),
+        ({"rule": "true", "message": "two\nlines"}, "message", "must not contain line breaks"),
+        ({"rule": "true", "fieldPath": ".nothing"}, "fieldPath", "must be a valid path"),
+        ({"rule": "true", "reason": "Whatever"}, "reason", "supported values"),
+        ({"rule": "true", "optionalOldSelf": True}, "optionalOldSelf", "may not be set if oldSelf is not used"),
+    ],
+)
+def test_rules_are_compiled(rule: dict[str, Any], field: str, words: str) -> None:
+    schema = _schema({**SPEC_SCHEMA, "x-kubernetes-validations": [rule]})
+    (error,) = definition_errors(_definition(_version(schema=schema)))
+    assert error.field == f"{RULE}.{field}"
+    assert words in error.detail
+
+
+def test_a_rule_is_shown_as_the_reference_has_it() -> None:
+    schema = _schema({**SPEC_SCHEMA, "x-kubernetes-validations": [{"rule": "self.size > 'a'"}]})
+    (error,) = definition_errors(_definition(_version(schema=schema)))
+    assert 'Invalid value: {"Rule":"self.size \\u003e \'a\'","Message":"","MessageExpression":"",' in str(error)
+
+
+def test_expensive_rules_are_refused() -> None:
+    rule = {"rule": "self.l.all(x, self.l.all(y, x == y))"}
+    spec = {
+        "type": "object",
+        "properties": {"l": {"type": "array", "items": {"type": "string"}}},
+        "x-kubernetes-validations": [rule],
+    }
+    found = definition_errors(_definition(_version(schema=_schema(spec))))
+    assert [e.field for e in found] == [f"{RULE}.rule", f"{RULE}.rule", "spec.validation.openAPIV3Schema"]
+    assert "estimated rule cost exceeds budget by factor of more than 100x" in found[0].detail
+    bounded = copy.deepcopy(spec)
+    bounded["properties"]["l"].update({"maxItems": 10})
+    bounded["properties"]["l"]["items"]["maxLength"] = 10
+    assert definition_errors(_definition(_version(schema=_schema(bounded)))) == []
+
+
+def test_old_values_cannot_be_told_in_lists_without_keys() -> None:
+    item = {"type": "string", "maxLength": 5, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
+    spec = {"type": "object", "properties": {"l": {"type": "array", "maxItems": 3, "items": item}}}
+    (error,) = definition_errors(_definition(_version(schema=_schema(spec))))
+    assert error.detail == (
+        "oldSelf cannot be used on the uncorrelatable portion of the schema within "
+        "spec.validation.openAPIV3Schema.properties[spec].properties[l]"
+    )
+
+
+def test_paths_of_scale_columns_and_selectable_fields_are_checked() -> None:
+    version = _version(
+        subresources={"scale": {"specReplicasPath": "spec.n", "statusReplicasPath": ".spec.n"}},
+        additionalPrinterColumns=[{"name": "", "type": "text", "jsonPath": "x"}, {"type": "", "name": "a"}],
+        selectableFields=[{"jsonPath": ".spec.size"}, {"jsonPath": ".spec"}, {"jsonPath": ".spec.size"}, {}],
+    )
+    assert _errors(version) == [
+        'spec.subresources.scale.specReplicasPath: Invalid value: "spec.n": must be a simple json path starting with .',
+        'spec.subresources.scale.statusReplicasPath: Invalid value: ".spec.n": should be a json path under .status',
+        "spec.additionalPrinterColumns[0].name: Required value",
+        'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of '
+        "boolean,date,integer,number,string",
+        'spec.additionalPrinterColumns[0].JSONPath: Invalid value: "x": must be a simple json path starting with .',
+        "spec.additionalPrinterColumns[1].type: Required value: must be one of boolean,date,integer,number,string",
+        "spec.additionalPrinterColumns[1].JSONPath: Required value",
+        'spec.selectableFields[1].jsonPath: Invalid value: ".spec": must point to a field of type string, boolean or '
+        "integer. Enum string fields and strings with formats are allowed.",
+        'spec.selectableFields[2].jsonPath: Duplicate value: ".spec.size"',
+        "spec.selectableFields[3].jsonPath: Required value",
+    ]
+
+
+def test_webhook_conversion_needs_a_client_and_review_versions() -> None:
+    assert _errors(conversion={"strategy": "Webhook"}) == [
+        "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
+        "spec.conversion.conversionReviewVersions: Required value",
+    ]
+    config = {"url": "http://u:p@x/?a=b#c"}
+    webhook = {"clientConfig": config, "conversionReviewVersions": ["v2"]}
+    assert [
+        e.field for e in definition_errors(_definition(conversion={"strategy": "Webhook", "webhook": webhook}))
+    ] == [
+        *["spec.conversion.webhookClientConfig.url"] * 4,
+        "spec.conversion.conversionReviewVersions",
+    ]
+    webhook = {"clientConfig": {"url": "https://x/convert"}, "conversionReviewVersions": ["v1"]}
+    assert _errors(conversion={"strategy": "Webhook", "webhook": webhook}) == []
+    assert _errors(conversion={"strategy": "None", "webhook": webhook}) == [
+        "spec.conversion.webhookClientConfig: Forbidden: should not be set when strategy is not set to Webhook",
+        "spec.conversion.conversionReviewVersions: Forbidden: should not be set when strategy is not set to Webhook",
+    ]
+
+
+def test_groups_of_the_community_need_an_approval() -> None:
+    found = _definition(group="example.k8s.io")
+    assert [e.field for e in definition_errors(found)] == ["metadata.annotations[api-approved.kubernetes.io]"]
+    for text, wrong in (("unapproved, for testing", 0), ("https://github.com/x/pull/1", 0), ("yes please", 1)):
+        found["metadata"]["annotations"] = {"api-approved.kubernetes.io": text}
+        assert len(definition_errors(found)) == wrong
+
+
+def test_deprecation_warnings_are_short_and_printable() -> None:
+    assert _errors(_version(deprecationWarning="old")) == [
+        'spec.versions[0].deprecationWarning: Invalid value: "old": can only be set for deprecated versions'
+    ]
+    assert _errors(_version(deprecated=True, deprecationWarning="")) == [
+        'spec.versions[0].deprecationWarning: Invalid value: "": must not be an empty string'
+    ]
+    assert len(_errors(_version(deprecated=True, deprecationWarning="x\n"))) == 1
+
+
+def _established(definition: dict[str, Any]) -> dict[str, Any]:
+    definition["status"]["conditions"] = [{"type": "Established", "status": "True"}]
+    return definition
+
+
+def _update(change: Any) -> list[str]:
+    old = _established(_definition())
+    new = copy.deepcopy(old)
+    change(new)
+    prepare = DEFINITION_BEHAVIOR.prepare_for_update
+    assert prepare is not None
+    prepare(new, old)
+    return [str(e) for e in definition_update_errors(new, old)]
+
+
+def test_what_storage_depends_on_cannot_be_changed() -> None:
+    assert _update(lambda d: d["spec"].update(scope="Cluster")) == [
+        'spec.scope: Invalid value: "Cluster": field is immutable'
+    ]
+    assert _update(lambda d: d["spec"].update(group="other.io")) == [
+        'spec.group: Invalid value: "other.io": field is immutable'
+    ]
+    assert _update(lambda d: d["spec"]["names"].update(shortNames=["w"])) == []
+
+
+def test_versions_that_objects_may_be_stored_at_cannot_go() -> None:
+    (error,) = _update(lambda d: d["spec"].update(versions=[_version("v2")]))
+    assert error.startswith(
+        'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously'
+    )
+
+
+def test_formats_that_nobody_knows_are_warned_about_once_they_come() -> None:
+    shiny = _definition(
+        _version(schema=_schema({"type": "object", "properties": {"a": {"type": "string", "format": "shiny"}}}))
+    )
+    assert DEFINITION_BEHAVIOR.warnings_on_create(shiny) == ['unrecognized format "shiny"']
+    assert DEFINITION_BEHAVIOR.warnings_on_update(shiny, _definition()) == ['unrecognized format "shiny"']
+    assert DEFINITION_BEHAVIOR.warnings_on_update(shiny, shiny) == []
