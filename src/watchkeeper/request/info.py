@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
 
+@lru_cache(maxsize=4096)
 def parse_request_info(method: str, path: str, query: str) -> RequestInfo:
     """Read what is asked. Of the raw query string only `watch` and a metadata.name field selector matter here.
 
