@@ -146,22 +146,36 @@ class MetadataRenderer(Renderer):
         self.key = ("metadata", self.version)
 
     def one(self, result: Result) -> bytes:
-        """The metadata of an object; a Status as it is."""
+        """The metadata of an object; a Status as it is. Raises a 406 when a list was asked for."""
         obj = result.data() if isinstance(result, StoredObject) else result
         if obj.get("kind") == "Status":
             return orjson.dumps(obj)
+        if self.accepted.target == "PartialObjectMetadataList":
+            kind = self.scope.kind.gvk.kind
+            raise errors.not_acceptable(
+                f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
+            )
         return orjson.dumps(partial_metadata(obj, self.version))
 
     def list_head(self, result: ListResult) -> bytes:
-        """PartialObjectMetadataList up to its items."""
+        """PartialObjectMetadataList up to its items. Raises a 406 when one object was asked for."""
+        if self.accepted.target == "PartialObjectMetadata":
+            kind = self.scope.kind.gvk.kind
+            raise errors.not_acceptable(
+                f"you requested PartialObjectMetadata, but the requested object is a list ({kind}List)"
+            )
         meta = orjson.dumps(self.list_metadata(result))
         version = f"meta.k8s.io/{self.version}".encode()
         return b'{"kind":"PartialObjectMetadataList","apiVersion":"%b","metadata":%b,"items":[' % (version, meta)
 
     def list_items(self, items: list[StoredObject], *, first: bool) -> bytes:
         """Some items; each says its kind."""
-        joined = b",".join([self.one(item) for item in items])
+        joined = b",".join([self.event_object(item, first) for item in items])
         return joined if first or not joined else b"," + joined
+
+    def event_object(self, stored: StoredObject, first: bool) -> bytes:
+        """The metadata of an object in a list or watch, whichever of both kinds was asked for."""
+        return orjson.dumps(partial_metadata(stored.data(), self.version))
 
     def bookmark(self, event: WatchEvent, first: bool) -> Object:
         """A bookmark is PartialObjectMetadata too."""

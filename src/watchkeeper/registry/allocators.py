@@ -77,7 +77,7 @@ class Range:
     def _free(self, low: int, high: int) -> int | None:
         if low > high:
             return None
-        start = self._random.randint(low, high)
+        start: int = self._random.randint(low, high)
         for number in (*range(start, high + 1), *range(low, start)):
             if number not in self._taken:
                 return number

@@ -215,7 +215,9 @@ class Store:
         return self.hooks.begin_create(obj, dry_run=dry_run) if self.hooks is not None else _NOTHING_HELD
 
     async def _store_new(self, key: str, name: str, obj: Object, *, dry_run: bool) -> Result:
-        if obj["metadata"].get("resourceVersion") not in (None, "", "0"):
+        version = obj["metadata"].pop("resourceVersion", None) or "0"
+        # A text that is no number counts as none, as it does for the reference.
+        if version.isdigit() and int(version):
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         try:
             if dry_run:
