@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from watchkeeper.apis.core.service import keep_allocated
+from watchkeeper.apis.core import service_traits as traits
 from watchkeeper.apis.validation.net import parse_ip
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
@@ -404,3 +404,27 @@ def _node_ports(spec: Object) -> list[tuple[str, int]]:
     if spec.get("healthCheckNodePort"):
         found.append(("TCP", spec["healthCheckNodePort"]))
     return found
+
+
+def keep_allocated(new: Object, old: Object) -> None:
+    """What the server allocated stays with an update that does not name it."""
+    spec, was = new.setdefault("spec", {}), old.get("spec") or {}
+    if traits.needs_cluster_ip(spec) and traits.needs_cluster_ip(was):
+        if not spec.get("clusterIP") and not spec.get("clusterIPs"):
+            for name in ("clusterIP", "clusterIPs"):
+                if was.get(name):
+                    spec[name] = was[name]
+    if traits.needs_node_port(spec) and traits.needs_node_port(was):
+        _keep_node_ports(spec, was)
+    if traits.needs_health_check_port(spec) and traits.needs_health_check_port(was):
+        if not spec.get("healthCheckNodePort") and was.get("healthCheckNodePort"):
+            spec["healthCheckNodePort"] = was["healthCheckNodePort"]
+
+
+def _keep_node_ports(spec: Object, was: Object) -> None:
+    known = {(p.get("protocol"), p.get("port")): p.get("nodePort") for p in was.get("ports") or ()}
+    used = set(traits.node_ports(spec))
+    for port in spec.get("ports") or ():
+        found = known.get((port.get("protocol"), port.get("port")))
+        if not port.get("nodePort") and found and found not in used:
+            port["nodePort"] = found
