@@ -409,16 +409,16 @@ def _node_ports(spec: Object) -> list[tuple[str, int]]:
 def keep_allocated(new: Object, old: Object) -> None:
     """What the server allocated stays with an update that does not name it."""
     spec, was = new.setdefault("spec", {}), old.get("spec") or {}
-    if traits.needs_cluster_ip(spec) and traits.needs_cluster_ip(was):
-        if not spec.get("clusterIP") and not spec.get("clusterIPs"):
-            for name in ("clusterIP", "clusterIPs"):
-                if was.get(name):
-                    spec[name] = was[name]
+    has_addresses = traits.needs_cluster_ip(spec) and traits.needs_cluster_ip(was)
+    if has_addresses and not spec.get("clusterIP") and not spec.get("clusterIPs"):
+        for name in ("clusterIP", "clusterIPs"):
+            if was.get(name):
+                spec[name] = was[name]
     if traits.needs_node_port(spec) and traits.needs_node_port(was):
         _keep_node_ports(spec, was)
-    if traits.needs_health_check_port(spec) and traits.needs_health_check_port(was):
-        if not spec.get("healthCheckNodePort") and was.get("healthCheckNodePort"):
-            spec["healthCheckNodePort"] = was["healthCheckNodePort"]
+    checked = traits.needs_health_check_port(spec) and traits.needs_health_check_port(was)
+    if checked and not spec.get("healthCheckNodePort") and was.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = was["healthCheckNodePort"]
 
 
 def _keep_node_ports(spec: Object, was: Object) -> None:
