@@ -44,6 +44,8 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.rbac.roles",
     "watchkeeper.apis.rbac.bindings",
     "watchkeeper.apis.policy.budget",
+    "watchkeeper.apis.resource.claim",
+    "watchkeeper.apis.resource.publication",
     "watchkeeper.apis.scheduling.priorityclass",
     "watchkeeper.apis.autoscaling.conversion",
     "watchkeeper.apis.autoscaling.autoscaler",

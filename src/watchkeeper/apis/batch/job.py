@@ -82,9 +82,9 @@ def _generate_selector(spec: Object, template_meta: Object, meta: Object) -> Non
 
 def _prepare_for_update(new: Object, _old: Object) -> None:
     meta, template = new["metadata"], (new.get("spec") or {}).get("template") or {}
-    labels: dict[str, str] | None = meta.get("labels")
-    if labels is not None and labels is (template.get("metadata") or {}).get("labels"):
-        meta["labels"] = dict(labels)
+    shared = meta.get("labels") is (template.get("metadata") or {}).get("labels")
+    if shared and meta.get("labels"):
+        meta["labels"] = dict(meta["labels"])
 
 
 def _warnings_on_create(job: Object) -> list[str]:

@@ -1,0 +1,1 @@
+"""Devices that pods ask for: classes, claims, templates of claims, and slices that drivers publish."""

@@ -1,0 +1,85 @@
+"""DeviceClasses and ResourceSlices, which administrators and drivers write: their behavior in the generic registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from watchkeeper.apis import printing
+from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.resource.claim_validation import validate_class_spec
+from watchkeeper.apis.resource.slice_validation import validate_slice_spec
+from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
+from watchkeeper.meta.field import FieldError
+from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+
+Object = dict[str, Any]
+
+_GROUP = "resource.k8s.io"
+
+
+def default_slice(published: Object) -> None:
+    """Taints of devices say since when they are there."""
+    for device in (published.get("spec") or {}).get("devices") or ():
+        for taint in device.get("taints") or ():
+            if taint.get("timeAdded") is None:
+                taint["timeAdded"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _validate_class_update(new: Object, _old: Object) -> list[FieldError]:
+    errors = validate_builtin_object_meta(new["metadata"], namespaced=False)
+    return errors + validate_class_spec(new.get("spec") or {}, "spec")
+
+
+def _selectable_fields(published: Object) -> Mapping[str, str]:
+    spec = published.get("spec") or {}
+    return {"spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec.get("driver") or ""}
+
+
+def _slice_cells(published: Object, now: float) -> list[Any]:
+    spec = published.get("spec") or {}
+    return [
+        printing.name_of(published),
+        spec.get("nodeName") or "",
+        spec.get("driver") or "",
+        (spec.get("pool") or {}).get("name") or "",
+        printing.age(published, now),
+    ]
+
+
+BEHAVIORS = [
+    KindBehavior(
+        kind=GroupKind(_GROUP, "DeviceClass"),
+        validate=lambda each: validate_class_spec(each.get("spec") or {}, "spec"),
+        validate_update=_validate_class_update,
+        has_generation=True,
+        table=TableSpec(
+            columns=(printing.NAME, printing.AGE),
+            cells=lambda each, now: [printing.name_of(each), printing.age(each, now)],
+        ),
+    ),
+    KindBehavior(
+        kind=GroupKind(_GROUP, "ResourceSlice"),
+        validate=lambda published: validate_slice_spec(published.get("spec") or {}, None),
+        validate_update=lambda new, old: validate_slice_spec(new.get("spec") or {}, old.get("spec") or {}),
+        selectable_fields=_selectable_fields,
+        selectable_labels=("spec.nodeName", "spec.driver"),
+        unsupported_field_label=lambda label: (
+            f"field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}"
+        ),
+        trigger_field="spec.nodeName",
+        has_generation=True,
+        table=TableSpec(
+            columns=(
+                printing.NAME,
+                Column("Node", "string", "The node whose devices these are."),
+                Column("Driver", "string", "The driver that publishes the slice."),
+                Column("Pool", "string", "The pool that the slice is part of."),
+                printing.AGE,
+            ),
+            cells=_slice_cells,
+        ),
+    ),
+]
+DEFAULTS = {GroupVersionKind(_GROUP, "v1", "ResourceSlice"): default_slice}

@@ -1,0 +1,220 @@
+"""The rules of ResourceSlices, in which drivers publish devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from watchkeeper.apis.core.affinity_validation import validate_node_selector
+from watchkeeper.apis.resource.binding_validation import validate_binding_conditions
+from watchkeeper.apis.resource.capacity_validation import validate_capacity
+from watchkeeper.apis.resource.claim_validation import TAINT_EFFECTS
+from watchkeeper.apis.resource.lists import (
+    QUALIFIED_NAME_LENGTH,
+    validate_driver_name,
+    validate_label,
+    validate_list,
+    validate_map,
+    validate_pool_name,
+    validate_qualified_name,
+    validate_set,
+)
+from watchkeeper.apis.validation.metadata import validate_immutable, validate_label_name
+from watchkeeper.apis.validation.names import byte_length, is_dns1123_subdomain, is_label_value
+from watchkeeper.meta.field import FieldError, invalid, not_supported, required, too_long
+
+Object = Mapping[str, Any]
+
+_MAX_DEVICES = 128
+_MAX_SPECIAL_DEVICES = 64
+"""Where some device has taints or uses counters."""
+_MAX_COUNTER_SETS = 8
+_MAX_COUNTERS = 32
+_MAX_CONSUMPTIONS = 2
+_MAX_PROPERTIES = 32
+_MAX_TAINTS = 16
+_MAX_VALUE = 64
+_MAX_LABEL = 63
+_VALUES = ("bool", "int", "string", "version")
+_PLACES = ("nodeName", "nodeSelector", "allNodes")
+_NUMBER = r"(0|[1-9]\d*)"
+_PRERELEASE = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+_BUILD = "[0-9a-zA-Z-]+"
+_version_match = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRERELEASE}(\.{_PRERELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?", re.ASCII
+).fullmatch
+_FOR_NODES = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+_FOR_DEVICE = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true "
+    "in the ResourceSlice spec"
+)
+
+
+def validate_slice_spec(spec: Object, old: Object | None) -> list[FieldError]:
+    """The spec of a slice; `old` is the one that it replaces."""
+    pool = spec.get("pool") or {}
+    errors = validate_driver_name(spec.get("driver") or "", "spec.driver")
+    errors += _pool(pool, "spec.pool")
+    if old is not None:
+        errors += validate_immutable(pool.get("name"), (old.get("pool") or {}).get("name"), "spec.pool.name")
+        for name in ("driver", "nodeName"):
+            errors += validate_immutable(spec.get(name), old.get(name), f"spec.{name}")
+    errors += _where(spec)
+    devices, counters = spec.get("devices"), spec.get("sharedCounters")
+    if devices is not None and counters is not None:
+        errors.append(invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
+    special = any(d.get("taints") or d.get("consumesCounters") for d in devices or ())
+    before = {d.get("name"): d for d in (old or {}).get("devices") or ()}
+    errors += validate_set(
+        devices,
+        _MAX_SPECIAL_DEVICES if special else _MAX_DEVICES,
+        lambda device, path: _device(device, before.get(device.get("name")), path, spec),
+        lambda device: device.get("name") or "",
+        "spec.devices",
+    )
+    return errors + validate_set(
+        counters, _MAX_COUNTER_SETS, _counter_set, lambda each: each.get("name") or "", "spec.sharedCounters"
+    )
+
+
+def _pool(pool: Object, path: str) -> list[FieldError]:
+    errors = validate_pool_name(pool.get("name"), f"{path}.name")
+    slices, generation = pool.get("resourceSliceCount") or 0, pool.get("generation") or 0
+    if slices <= 0:
+        errors.append(invalid(f"{path}.resourceSliceCount", slices, "must be greater than zero"))
+    if generation < 0:
+        errors.append(invalid(f"{path}.generation", generation, "must be greater than or equal to zero"))
+    return errors
+
+
+def _places(obj: Object, path: str, unset: str, *, single_term: bool) -> tuple[list[str], list[FieldError]]:
+    """Which of the fields that say where devices are is set, and what is wrong with them."""
+    found: list[str] = []
+    errors: list[FieldError] = []
+    name, selector, everywhere = (obj.get(field) for field in _PLACES)
+    if name:
+        found.append("`nodeName`")
+        errors += [invalid(f"{path}.nodeName", name, text) for text in is_dns1123_subdomain(name)]
+    elif name is not None:
+        errors.append(invalid(f"{path}.nodeName", name, unset))
+    if selector is not None:
+        found.append("`nodeSelector`")
+        errors += validate_node_selector(selector, f"{path}.nodeSelector")
+        terms = selector.get("nodeSelectorTerms") or []
+        if single_term and len(terms) != 1:
+            text = "must have exactly one node selector term"
+            errors.append(invalid(f"{path}.nodeSelector.nodeSelectorTerms", terms, text))
+    if everywhere:
+        found.append("`allNodes`")
+    elif everywhere is not None:
+        errors.append(invalid(f"{path}.allNodes", False, "must be either unset or set to true"))
+    return found, errors
+
+
+def _where(spec: Object) -> list[FieldError]:
+    unset = "must be either unset or set to a non-empty string"
+    found, errors = _places(spec, "spec", unset, single_term=True)
+    if spec.get("perDeviceNodeSelection"):
+        found.append("`perDeviceNodeSelection`")
+    elif spec.get("perDeviceNodeSelection") is not None:
+        errors.append(invalid("spec.perDeviceNodeSelection", False, "must be either unset or set to true"))
+    if not found:
+        errors.append(required("spec", _FOR_NODES))
+    elif len(found) > 1:
+        shown = f"{{{', '.join(found)}}}"
+        errors.append(invalid("spec", shown, f"{_FOR_NODES}, but multiple fields are set"))
+    return errors
+
+
+def _device_place(device: Object, path: str, spec: Object) -> list[FieldError]:
+    if not spec.get("perDeviceNodeSelection"):
+        if all(device.get(field) is None for field in _PLACES):
+            return []
+        text = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in"
+        return [invalid(path, None, f"{text} the ResourceSlice spec")]
+    found, errors = _places(device, path, "must not be empty", single_term=False)
+    if not found:
+        errors.append(required(path, _FOR_DEVICE))
+    elif len(found) > 1:
+        errors.append(invalid(path, f"{{{', '.join(found)}}}", _FOR_DEVICE))
+    return errors
+
+
+def _device(device: Object, old: Object | None, path: str, spec: Object) -> list[FieldError]:
+    attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
+    errors = validate_label(device.get("name"), f"{path}.name")
+    properties = len(attributes) + len(capacity)
+    if properties > _MAX_PROPERTIES:
+        text = f"the total number of attributes and capacities must not exceed {_MAX_PROPERTIES}"
+        errors.append(invalid(path, properties, text))
+    shared = bool(device.get("allowMultipleAllocations"))
+    longest, key = QUALIFIED_NAME_LENGTH, validate_qualified_name
+    errors += validate_map(attributes, None, longest, key, _attribute, f"{path}.attributes")
+    errors += validate_map(
+        capacity, None, longest, key, lambda each, at: validate_capacity(each, at, shared=shared), f"{path}.capacity"
+    )
+    if old is None or old.get("taints") != device.get("taints"):
+        errors += validate_list(device.get("taints"), _MAX_TAINTS, _taint, f"{path}.taints")
+    errors += validate_set(
+        device.get("consumesCounters"),
+        _MAX_CONSUMPTIONS,
+        _consumption,
+        lambda each: each.get("counterSet") or "",
+        f"{path}.consumesCounters",
+    )
+    errors += _device_place(device, path, spec)
+    return errors + validate_binding_conditions(
+        device.get("bindingConditions") or (), device.get("bindingFailureConditions") or (), path
+    )
+
+
+def _attribute(attribute: Object, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    text, version = attribute.get("string"), attribute.get("version")
+    if text is not None and byte_length(text) > _MAX_VALUE:
+        errors.append(too_long(f"{path}.string", text, _MAX_VALUE))
+    if version is not None:
+        if not _version_match(version):
+            words = "must be a string compatible with semver.org spec 2.0.0"
+            errors.append(invalid(f"{path}.version", version, words))
+        if byte_length(version) > _MAX_VALUE:
+            errors.append(too_long(f"{path}.version", version, _MAX_VALUE))
+    count = sum(attribute.get(name) is not None for name in _VALUES)
+    if count != 1:
+        errors.append(invalid(path, dict(attribute) if count else "", "exactly one value must be specified"))
+    return errors
+
+
+def _taint(taint: Object, path: str) -> list[FieldError]:
+    errors = validate_label_name(taint.get("key") or "", f"{path}.key")
+    value, effect = taint.get("value") or "", taint.get("effect") or ""
+    errors += [invalid(f"{path}.value", value, text) for text in is_label_value(value)]
+    if not effect:
+        errors.append(required(f"{path}.effect"))
+    elif effect not in TAINT_EFFECTS:
+        errors.append(not_supported(f"{path}.effect", effect, TAINT_EFFECTS))
+    return errors
+
+
+def _no_rule(_value: Any, _path: str) -> list[FieldError]:
+    return []
+
+
+def _counters(counters: Object | None, path: str) -> list[FieldError]:
+    if not counters:
+        return [required(path)]
+    return validate_map(counters, _MAX_COUNTERS, _MAX_LABEL, validate_label, _no_rule, path)
+
+
+def _set_name(name: str | None, path: str) -> list[FieldError]:
+    return validate_label(name, path) if name else [required(path)]
+
+
+def _counter_set(counters: Object, path: str) -> list[FieldError]:
+    return _set_name(counters.get("name"), f"{path}.name") + _counters(counters.get("counters"), f"{path}.counters")
+
+
+def _consumption(consumption: Object, path: str) -> list[FieldError]:
+    errors = _set_name(consumption.get("counterSet"), f"{path}.counterSet")
+    return errors + _counters(consumption.get("counters"), f"{path}.counters")
