@@ -44,7 +44,10 @@ class FieldSelector:
         for field, value in self._equal:
             if values.get(field, "") != value:
                 return False
-        return not self._unequal or all(values.get(field, "") != value for field, value in self._unequal)
+        for field, value in self._unequal:  # noqa: SIM110  (a generator would cost more than most terms)
+            if values.get(field, "") == value:
+                return False
+        return True
 
     def is_empty(self) -> bool:
         """Whether it selects everything."""
@@ -60,6 +63,10 @@ class FieldSelector:
     def equalities(self) -> Mapping[str, str]:
         """All `field = value` terms; of contradictory ones, the first."""
         return dict(reversed(self._equal))
+
+    def choices(self) -> Mapping[str, tuple[str, ...]]:
+        """The equalities, each as a choice of one value."""
+        return {field: (value,) for field, value in reversed(self._equal)}
 
     def __str__(self) -> str:
         return ",".join(map(str, self.terms))

@@ -90,7 +90,10 @@ class LabelSelector:
         for key, value in self._equalities:
             if values.get(key) != value:
                 return False
-        return not self._others or all(requirement.matches(values) for requirement in self._others)
+        for requirement in self._others:  # noqa: SIM110  (a generator would cost more than most requirements)
+            if not requirement.matches(values):
+                return False
+        return True
 
     def is_empty(self) -> bool:
         """Whether it selects everything."""
@@ -107,6 +110,10 @@ class LabelSelector:
     def equalities(self) -> Mapping[str, str]:
         """All `key = value` requirements; of contradictory ones, the last."""
         return dict(self._equalities)
+
+    def choices(self) -> Mapping[str, tuple[str, ...]]:
+        """For each label that must have one of some values: these values; of several such demands, the last."""
+        return {r.key: r.values for r in self.requirements if r.operator in _SELECTS_VALUES}
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))

@@ -171,6 +171,6 @@ class JsonCodec:
         if namespace:
             fields["metadata.namespace"] = namespace
         if self._selectable_fields is not None:
-            fields.update(self._selectable_fields(obj))
+            self._pool.add_fields(fields, self._selectable_fields(obj))
         labels = metadata.get("labels")
-        return Attributes(self._pool.share(labels) if labels else {}, fields, metadata.get("uid", ""))
+        return Attributes(self._pool.labels(labels) if labels else {}, fields, metadata.get("uid", ""))

@@ -26,6 +26,10 @@ class Selector(Protocol):
         """All `key = value` requirements, for indexes."""
         ...
 
+    def choices(self) -> Mapping[str, tuple[str, ...]]:
+        """For each key that must have one of some values: these values. Includes the equalities."""
+        ...
+
 
 class _Everything:
     def matches(self, values: Mapping[str, str]) -> bool:
@@ -38,6 +42,9 @@ class _Everything:
         return None
 
     def equalities(self) -> Mapping[str, str]:
+        return {}
+
+    def choices(self) -> Mapping[str, tuple[str, ...]]:
         return {}
 
 

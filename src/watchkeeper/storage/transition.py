@@ -13,7 +13,7 @@ def selects(predicate: SelectionPredicate | None, stored: StoredObject | None) -
     if predicate is None:
         return True
     attributes = stored.attributes
-    return predicate.label.matches(attributes.labels) and predicate.field.matches(attributes.fields)
+    return predicate.matches(attributes.labels, attributes.fields)
 
 
 def outcome(

@@ -27,6 +27,7 @@ class CacheWatcher:
         "_mark",
         "_on_close",
         "_predicate",
+        "_starting",
         "_waiter",
         "after",
         "bookmark_due",
@@ -54,6 +55,7 @@ class CacheWatcher:
         self._at = 0
         self._ending = False
         self._mark = mark
+        self._starting = bool(initial) or mark is not None
         self._on_close = on_close
         self._waiter: asyncio.Future[None] | None = None
         self.after = after
@@ -70,24 +72,23 @@ class CacheWatcher:
         state = "closed" if self.closed else "open"
         return f"<CacheWatcher {state}, {len(self._initial) - self._at} initial, {len(self.queue)} queued>"
 
-    def put(self, event: WatchEvent) -> None:
-        """Queue an event and wake the client. Bounds are the dispatcher's business."""
-        self.queue.append(event)
+    def put(self, event: WatchEvent) -> int:
+        """Queue an event and wake the client. Returns how many are queued; bounds are the dispatcher's business."""
+        queue = self.queue
+        queue.append(event)
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
+        return len(queue)
 
     async def next_batch(self, max_events: int = 1000) -> list[WatchEvent]:
         """The next events; [] when it has ended."""
         while not self.closed:
-            if self._at < len(self._initial):
+            if self._starting:
                 batch = self._take_initial(max_events)
                 if batch:
                     return batch
                 await asyncio.sleep(0)  # nothing in this stretch was selected; let others run
-            elif self._mark is not None:
-                mark, self._mark = self._mark, None
-                return [mark]
             elif self.queue:
                 return self._take_queued(max_events)
             elif self._ending:
@@ -109,11 +110,14 @@ class CacheWatcher:
         return queue[:max_events]
 
     def _take_initial(self, max_events: int) -> list[WatchEvent]:
-        """Convert the next stretch of what it began with."""
+        """Convert the next stretch of what it began with; the mark is the last."""
+        if self._at >= len(self._initial):
+            self._initial, self._at, self._starting = (), 0, False
+            mark, self._mark = self._mark, None
+            return [mark] if mark is not None else []
         stretch = self._initial[self._at : self._at + max_events]
         self._at += len(stretch)
-        if self._at >= len(self._initial):
-            self._initial, self._at = (), 0
+        self._starting = self._at < len(self._initial) or self._mark is not None
         predicate = self._predicate
         batch = []
         for item in stretch:

@@ -62,12 +62,9 @@ class Dispatcher:
     def _give(self, group: Group, event: WatchEvent) -> None:
         limit = self._limit
         revision = event.resource_version
-        overfull = None
+        overfull: list[CacheWatcher] | None = None
         for watcher in group.watchers:
-            if revision <= watcher.after:
-                continue
-            watcher.put(event)
-            if len(watcher.queue) > limit:
+            if revision > watcher.after and watcher.put(event) > limit:
                 overfull = [watcher] if overfull is None else [*overfull, watcher]
         if overfull is not None:
             for watcher in overfull:

@@ -46,8 +46,11 @@ class _ValueIndex:
                 if not by_value:
                     del self._keys[name]
 
-    def get(self, name: str, value: str) -> set[str] | frozenset[str]:
-        return self._keys.get(name, {}).get(value, _NONE)
+    def get(self, name: str, values: tuple[str, ...]) -> set[str] | frozenset[str]:
+        by_value = self._keys.get(name, {})
+        if len(values) == 1:
+            return by_value.get(values[0], _NONE)
+        return _NONE.union(*(by_value.get(value, _NONE) for value in values))
 
 
 class Indexes:
@@ -91,13 +94,13 @@ class Indexes:
         `objects` are all there are, for building an index.
         """
         best: set[str] | frozenset[str] | None = None
-        for name, value in predicate.label.equalities().items():
-            keys = self._labels(objects).get(name, value)
+        for name, values in predicate.label.choices().items():
+            keys = self._labels(objects).get(name, values)
             if best is None or len(keys) < len(best):
                 best = keys
-        for name, value in predicate.field.equalities().items():
+        for name, values in predicate.field.choices().items():
             if name in self.fields:
-                keys = self._fields(objects).get(name, value)
+                keys = self._fields(objects).get(name, values)
                 if best is None or len(keys) < len(best):
                     best = keys
         return best
