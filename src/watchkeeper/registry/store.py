@@ -259,6 +259,9 @@ class Store:
     async def delete(self, ctx: Context, name: str, options: DeleteOptions) -> tuple[Result, bool]:
         """Delete an object, or mark it when its finalizers or a grace period hold it."""
         key = self.key(ctx.namespace, name)
+        warning = self.strategy.behavior.extra.get("delete_warning")
+        if warning and options.propagation_policy is None and options.orphan_dependents is None:
+            ctx.warn(warning)
         if options.ignore_store_read_error:
             return await self._delete_unreadable(key, name, options)
         return await self._translated(self._delete(key, options), name, "delete")
