@@ -28,9 +28,13 @@ class RequestInfo:
     """The path from the resource on, namespace taken off."""
     deprecated_watch: bool = False
     """Whether the path was of the old /watch/ form."""
+    long_running: bool = False
+    """Whether it lasts as long as its client wants: neither the request timeout nor the limits in flight apply."""
 
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})
+_LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
 
@@ -82,6 +86,7 @@ def parse_request_info(method: str, path: str, query: str) -> RequestInfo:
         name=name,
         parts=tuple(rest),
         deprecated_watch=deprecated_watch,
+        long_running=verb in _LONG_RUNNING_VERBS or subresource in _LONG_RUNNING_SUBRESOURCES,
     )
 
 

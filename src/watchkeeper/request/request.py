@@ -24,9 +24,9 @@ class Request:
     __slots__ = (
         "_done",
         "_headers",
-        "_info",
         "_params",
         "audit",
+        "info",
         "method",
         "path",
         "query",
@@ -45,6 +45,8 @@ class Request:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.query: str = scope["query_string"].decode("latin-1")
+        self.info: RequestInfo = parse_request_info(self.method, self.path, self.query)
+        """What is asked."""
         self.started = started
         """Loop time at which it arrived."""
         self.user: User = ANONYMOUS
@@ -54,19 +56,10 @@ class Request:
         """Annotations for the audit log."""
         self._headers: dict[bytes, bytes] | None = None
         self._params: dict[str, list[str]] | None = None
-        self._info: RequestInfo | None = None
         self._done: list[Callable[[int], None]] = []
 
     def __repr__(self) -> str:
         return f"<Request {self.method} {self.path}>"
-
-    @property
-    def info(self) -> RequestInfo:
-        """What is asked."""
-        found = self._info
-        if found is None:
-            found = self._info = parse_request_info(self.method, self.path, self.query)
-        return found
 
     def header(self, name: bytes) -> str:
         """A header by its lower-case name, "" when absent. Of a repeated header the values are joined by commas."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from watchkeeper.endpoints.filters.long_running import is_long_running
 from watchkeeper.endpoints.response import TEXT, Response
 from watchkeeper.request.request import Request
 
@@ -30,7 +29,7 @@ class MaxInFlight:
     def __call__(self, request: Request) -> Response | None:
         """Count the request until it is answered, or refuse it."""
         info = request.info
-        if is_long_running(info):
+        if info.long_running:
             return None
         if info.verb in _READ_ONLY_VERBS:
             kind, release = "readOnly", self._release_read_only

@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 
-from watchkeeper.endpoints.filters.long_running import is_long_running
 from watchkeeper.endpoints.metrics import Family, Histogram, Labels, Sample
 from watchkeeper.request.request import Request
 
@@ -56,7 +55,7 @@ class RequestMetrics:
     def __call__(self, request: Request) -> None:
         """Count the request once it is done."""
         key = _key(request)
-        if is_long_running(request.info):
+        if request.info.long_running:
             self._long_running[key] = self._long_running.get(key, 0) + 1
             request.on_done(partial(self._ended, key))
         request.on_done(partial(self._done, request.started, key))
