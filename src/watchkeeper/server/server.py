@@ -9,11 +9,13 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
+from watchkeeper.admission.rbac_escalation import RbacEscalation
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.request import RequestAuthenticator
 from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.rbac.authorizer import RbacAuthorizer
+from watchkeeper.authz.rbac.escalation import EscalationCheck
 from watchkeeper.authz.rbac.policy import Policy
 from watchkeeper.authz.union import AlwaysAllow, AuthorizerUnion, PrivilegedGroup
 from watchkeeper.controllers.manager import ControllerManager
@@ -116,7 +118,11 @@ class Server:
         signer = ServiceAccountTokens(service_account_key(options.data_dir), ISSUER)
         authenticator = self.credentials.authenticator([signer], anonymous=options.anonymous_auth)
         choices = AssemblyOptions(
-            authorizer=authorizer, resolver=self.policy, tokens=authenticator.tokens, signer=signer
+            authorizer=authorizer,
+            resolver=self.policy,
+            tokens=authenticator.tokens,
+            signer=signer,
+            extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
         )
         self.assembly = Assembly(self.kv, choices)
         self._undo.append(("assembly", self.assembly.close))
