@@ -473,7 +473,8 @@ class _Update:
         old = current.data()
         meta = metadata_of(obj)
         self._check_version(meta, old["metadata"]["resourceVersion"])
-        if self.store.hooks is not None:
+        if self.store.hooks is not None and self.strategy is self.store.strategy:
+            # A subresource keeps the spec: it holds nothing.
             self.held = self.store.hooks.begin_update(obj, old, dry_run=self.options.dry_run)
         self.strategy.before_update(self.ctx, obj, old)
         if self.options.validate_update is not None:
