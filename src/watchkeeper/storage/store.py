@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from inspect import isawaitable
 from typing import TypeVar
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
@@ -162,7 +161,7 @@ class Store:
     async def _updated(self, state: State, update: UpdateFunc, options: UpdateOptions) -> Object:
         check_preconditions(state, options.preconditions)
         result = update(state.stored)
-        return await result if isawaitable(result) else result
+        return result if isinstance(result, dict) else await result
 
     async def delete(self, key: str, options: DeleteOptions = DeleteOptions()) -> StoredObject:
         """Delete an object; returns its last state, at the version of the deletion.
