@@ -15,7 +15,7 @@ READ_UPDATE = f"{READ} update patch"
 CORE = ""
 
 _LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
-_ANNOTATIONS = {f"{GROUP}/autoupdate": "true"}
+_ANNOTATIONS = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 
 
 def on(verbs: str, groups: str, resources: str, names: str = "") -> Object:
