@@ -118,7 +118,7 @@ async def ingest(cacher: Cacher) -> None:
         for i in range(2000):
             await cacher.store.guaranteed_update(one, touch(i))
             start = time.perf_counter()
-            cacher._catch_up()
+            cacher.feed.catch_up()
             best = min(best, time.perf_counter() - start)
         show(f"ingest one event, {'own write' if own else 'of another server'}", best, 1)
 
@@ -129,7 +129,7 @@ async def dispatch(cacher: Cacher, watchers: int, predicate: Callable[[int], Sel
     opened = [
         await cacher.watch(
             ROOT,
-            WatchOptions(resource_version=str(cacher._freshness.revision), bookmarks=True, predicate=predicate(i)),
+            WatchOptions(resource_version=str(cacher.feed.freshness.revision), bookmarks=True, predicate=predicate(i)),
         )
         for i in range(watchers)
     ]
@@ -150,7 +150,7 @@ async def dispatch(cacher: Cacher, watchers: int, predicate: Callable[[int], Sel
     for i in range(200):
         await cacher.store.guaranteed_update(one, touch(i))
         start = time.perf_counter()
-        cacher._catch_up()
+        cacher.feed.catch_up()
         spent = min(spent, time.perf_counter() - start)
         await asyncio.sleep(0)
         await asyncio.sleep(0)

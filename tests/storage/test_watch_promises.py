@@ -256,8 +256,8 @@ async def disturb(rig: Rig, rng: random.Random, done: Callable[[], bool]) -> Non
         if rng.random() < 0.3:
             revision = await rig.kv.current_revision()
             await rig.compact_quietly(revision - rng.choice([0, 5, 50]))
-        elif rng.random() < 0.3 and isinstance(rig.storage, Cacher) and rig.storage._source.stream is not None:
-            rig.storage._source.stream.fail(Unavailable("the connection broke"))
+        elif rng.random() < 0.3 and isinstance(rig.storage, Cacher) and rig.storage.feed.stream is not None:
+            rig.storage.feed.stream.fail(Unavailable("the connection broke"))
 
 
 class RestlessRig(Rig):

@@ -306,7 +306,10 @@ class Interface(Protocol):
         ...
 
     async def watch(self, prefix: str, options: WatchOptions) -> Watcher:
-        """Follow what is under `prefix` (or one object by its own key). Raises Expired, InvalidRequest, NotReady."""
+        """Follow what is under `prefix` (or one object by its own key). Raises InvalidRequest, NotReady.
+
+        Whatever else goes wrong, now or later, is an ERROR event of the stream: Expired, TooLargeResourceVersion, ….
+        """
         ...
 
     async def count(self, prefix: str) -> int:

@@ -23,7 +23,8 @@ class Hall:
         self.index = WatcherIndex(ROOT, frozenset())
         self.dispatcher = Dispatcher(self.index, self.clock, queue_limit=limit, queue_max=most)
         self.revision = 0
-        self.bookmarks = Bookmarks(self.clock, lambda: self.revision)
+        self.bookmarks = Bookmarks(self.clock)
+        self.bookmarks.revision = lambda: self.revision
         self.tasks = [asyncio.create_task(self.dispatcher.run()), asyncio.create_task(self.bookmarks.run())]
 
     def forget(self, watcher: CacheWatcher) -> None:
@@ -32,7 +33,7 @@ class Hall:
         self.dispatcher.forget(watcher)
 
     def open(self, predicate: SelectionPredicate | None = None, *, after: int = 0, deadline: float | None = None):
-        watcher = CacheWatcher(predicate, (), after, self.forget, bookmarks=True, deadline=deadline)
+        watcher = CacheWatcher(predicate, (), after, self.forget, deadline=deadline)
         self.index.add(watcher, ROOT, predicate)
         self.bookmarks.add(watcher)
         return watcher

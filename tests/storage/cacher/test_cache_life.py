@@ -123,7 +123,7 @@ def test_nothing_is_read_before_somebody_asks() -> None:
         await stage.clock.advance(10)
         assert stage.kv.calls == []
         assert stage.cacher.ready() == ""
-        assert repr(stage.cacher).startswith("<Cacher /registry/things/ idle")
+        assert repr(stage.cacher).startswith("<Cacher /registry/things/ <Feed idle at 0>")
 
     on_stage(test, start=False)
 
@@ -169,7 +169,7 @@ def test_own_writes_are_recognized_when_they_come_back() -> None:
             assert parsed == []
         finally:
             del CODEC.parse  # type: ignore[method-assign]
-        assert len(stage.cacher._own_writes) == 0
+        assert len(stage.cacher.feed._own_writes) == 0
 
     on_stage(test)
 
@@ -226,7 +226,7 @@ def test_while_the_store_is_away_cached_reads_of_any_version_go_on() -> None:
         await stage.cacher.get(ROOT + "x")
         stage.kv.away = True
         stage.kv.remote = True
-        stage.cacher._in_process = False
+        stage.cacher.feed._in_process = False
         stage.break_watch()
         await stage.clock.advance(1)
         assert (await stage.cacher.get(ROOT + "x", resource_version="0")).key == ROOT + "x"
@@ -346,7 +346,7 @@ def test_a_cache_that_cannot_catch_up_leaves_consistent_lists_to_the_store() -> 
 
 
 def test_a_large_resource_is_listed_in_pages_of_ten_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("watchkeeper.storage.cacher.cacher.LIST_PAGE", 10)
+    monkeypatch.setattr("watchkeeper.storage.cacher.feed.LIST_PAGE", 10)
 
     async def test(stage: Stage) -> None:
         for n in range(25):
@@ -381,7 +381,7 @@ def test_a_difference_from_the_store_is_found_and_repaired() -> None:
         watcher = await stage.watch(resource_version="0")
         await stage.clock.advance(1000)
         assert len(stage.kv.opened) == 1
-        stage.cacher._cache.snapshot.remove(ROOT + "y")  # as no code does
+        stage.cacher.cache.snapshot.remove(ROOT + "y")  # as no code does
         await stage.clock.advance(1000)
         assert len(stage.kv.opened) == 2
         assert len((await stage.cacher.get_list(ROOT, ListOptions(resource_version="0"))).items) == 2
@@ -413,8 +413,8 @@ def test_what_a_watcher_held_is_freed_when_it_is_closed() -> None:
         for _ in range(50):
             (await stage.watch(bookmarks=True)).close()
             (await stage.watch(bookmarks=True, predicate=by("app=a"))).close()
-        assert len(stage.cacher._watchers) == 0
-        assert len(stage.cacher._bookmarks) == 0
+        assert len(stage.cacher.watchers) == 0
+        assert len(stage.cacher.watchers.bookmarks) == 0
 
     on_stage(test)
 

@@ -19,10 +19,10 @@ BEFORE_DEADLINE_SECONDS = 2.0
 class Bookmarks:
     """Watchers by the second in which their next bookmark is due."""
 
-    def __init__(self, clock: Clock, revision: Callable[[], int]) -> None:
-        """`revision`: up to which everything has been dispatched, at the moment of the call."""
+    def __init__(self, clock: Clock) -> None:
+        self.revision: Callable[[], int] = lambda: 0
+        """Up to which everything has been dispatched, at the moment of the call. To be set before `run`."""
         self._clock = clock
-        self._revision = revision
         self._buckets: dict[int, dict[CacheWatcher, None]] = {}
         self._changed = asyncio.Event()
 
@@ -62,7 +62,7 @@ class Bookmarks:
         due = [bucket for bucket in self._buckets if bucket <= now]
         if not due:
             return
-        event = WatchEvent(EventType.BOOKMARK, None, self._revision())
+        event = WatchEvent(EventType.BOOKMARK, None, self.revision())
         for bucket in due:
             for watcher in list(self._buckets[bucket]):
                 self.remove(watcher)

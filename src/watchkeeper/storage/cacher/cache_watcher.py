@@ -31,7 +31,6 @@ class CacheWatcher:
         "_waiter",
         "after",
         "bookmark_due",
-        "bookmarks",
         "closed",
         "deadline",
         "overfull_since",
@@ -46,7 +45,6 @@ class CacheWatcher:
         on_close: Callable[[CacheWatcher], None],
         *,
         mark: WatchEvent | None = None,
-        bookmarks: bool = False,
         deadline: float | None = None,
     ) -> None:
         """`after`: changes up to this revision are not for it, or are in `initial`. `mark` comes behind `initial`."""
@@ -59,7 +57,6 @@ class CacheWatcher:
         self._on_close = on_close
         self._waiter: asyncio.Future[None] | None = None
         self.after = after
-        self.bookmarks = bookmarks
         self.deadline = deadline
         self.bookmark_due: int | None = None
         """The time bucket in which its next bookmark is due; kept by Bookmarks."""
