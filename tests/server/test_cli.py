@@ -1,0 +1,110 @@
+"""The command line besides `serve`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from watchkeeper.server import cli
+from watchkeeper.server.arguments import UsageError, serve_options, variable
+from watchkeeper.server.errors import StartupError
+from watchkeeper.server.options import ServeOptions, default_data_dir
+
+
+def parse(*arguments, **environ):
+    return serve_options(cli.parser(environ).parse_args(["serve", *arguments]))
+
+
+def test_version_says_which_kubernetes_is_served(capsys):
+    assert cli.main(["version"]) == 0
+    assert "Kubernetes 1.36" in capsys.readouterr().out
+
+
+def test_kubeconfig_prints_what_a_server_has_written(tmp_path, capsys):
+    (tmp_path / "kubeconfig").write_text("written")
+    assert cli.main(["kubeconfig", "--data-dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "written"
+    assert cli.main(["kubeconfig", "--data-dir", str(tmp_path / "nowhere")]) == 1
+    assert "has a server been started there?" in capsys.readouterr().err
+
+
+def test_a_database_can_be_looked_after(tmp_path, capsys):
+    from watchkeeper.kv.sqlite.store import SQLiteKV
+
+    path = tmp_path / "watchkeeper.db"
+    import asyncio
+
+    async def fill():
+        kv = SQLiteKV.open(path)
+        await kv.optimistic_put(b"/a", b"1", 0)
+        await kv.close()
+
+    asyncio.run(fill())
+    data_dir = ["--data-dir", str(tmp_path)]
+    for action, said in [("info", "keys: 1"), ("check", "sound"), ("compact", "is gone"), ("vacuum", "bytes now")]:
+        assert cli.main(["db", action, *data_dir]) == 0, action
+        assert said in capsys.readouterr().out
+    assert cli.main(["db", "backup", *data_dir, str(tmp_path / "copy.db")]) == 0
+    assert (tmp_path / "copy.db").exists()
+    assert cli.main(["db", "info", "--file", str(tmp_path / "nowhere.db")]) == 1
+    assert capsys.readouterr().err.startswith("watchkeeper: ")
+
+
+def test_every_option_can_stand_in_the_environment_and_the_command_line_wins():
+    options = parse("--port", "0", WATCHKEEPER_PORT="1234", WATCHKEEPER_BIND="::1", WATCHKEEPER_INSECURE_HTTP="true")
+    assert (options.port, options.bind, options.insecure_http) == (0, "::1", True)
+    assert parse("--no-insecure-http", WATCHKEEPER_INSECURE_HTTP="1").insecure_http is False
+    assert variable("--token-auth-file") == "WATCHKEEPER_TOKEN_AUTH_FILE"
+
+
+def test_controllers_are_on_by_default_and_can_be_none():
+    assert parse().controllers == ("namespace", "garbage-collector")
+    assert parse("--controllers", "").controllers == ()
+    assert parse("--controllers", "namespace, x").controllers == ("namespace", "x")
+    assert parse(WATCHKEEPER_CONTROLLERS="").controllers == ()
+
+
+def test_a_unix_socket_alone_means_no_port():
+    assert parse("--unix-socket", "/x").tcp is False
+    assert parse("--unix-socket", "/x", "--port", "0").tcp is True
+    assert parse().tcp is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ"),
+    [
+        (["--log-format", "xml"], {}),
+        (["--log-level", "loud"], {}),
+        (["--authorization", "ABAC"], {}),
+        ([], {"WATCHKEEPER_PORT": "many"}),
+        ([], {"WATCHKEEPER_INSECURE_HTTP": "perhaps"}),
+    ],
+)
+def test_what_cannot_be_meant_is_a_usage_error(arguments, environ):
+    with pytest.raises(UsageError):
+        parse(*arguments, **environ)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"insecure_http": True, "bind": "10.0.0.1"},
+        {"tls_cert": Path("x")},
+        {"insecure_http": True, "client_ca": Path("x")},
+        {"port": 70000},
+        {"tcp": False},
+    ],
+)
+def test_contradictions_keep_a_server_from_starting(wrong):
+    with pytest.raises(StartupError):
+        ServeOptions(data_dir=Path("d"), **wrong).check()
+
+
+def test_data_lives_in_the_users_data_directory():
+    assert default_data_dir({"XDG_DATA_HOME": "/x"}) == Path("/x/watchkeeper")
+    assert default_data_dir({"HOME": "/home/u"}) == Path("/home/u/.local/share/watchkeeper")
+
+
+def test_a_token_is_never_shown():
+    assert "secret" not in repr(ServeOptions(data_dir=Path("d"), admin_token="secret"))
+    assert json.dumps(str(parse("--admin-token", "secret"))).count("secret") == 0

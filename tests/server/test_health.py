@@ -1,0 +1,74 @@
+"""Health endpoints, in the words of the reference."""
+
+import asyncio
+
+from watchkeeper.request.request import Request
+from watchkeeper.server.health import Check, Health, Unhealthy
+
+
+def ask(health, path, query=""):
+    scope = {"method": "GET", "path": path, "query_string": query.encode(), "headers": []}
+    response = asyncio.run(health.handle(Request(scope, None, None)))
+    return response.status, response.body.decode()
+
+
+def failing():
+    raise Unhealthy("the disk is gone")
+
+
+async def slow_failing():
+    await asyncio.sleep(0)
+    raise ValueError("surprise")
+
+
+def health(*checks):
+    found = Health()
+    for check in checks:
+        found.add(check)
+    return found
+
+
+def test_ok_is_all_there_is_to_say():
+    for name in ("healthz", "livez", "readyz"):
+        assert ask(Health(), f"/{name}") == (200, "ok")
+
+
+def test_verbose_lists_checks_and_excluded_ones():
+    found = health(Check("storage", lambda: None))
+    assert ask(found, "/readyz", "verbose") == (200, "[+]ping ok\n[+]storage ok\nreadyz check passed\n")
+    status, text = ask(found, "/livez", "verbose&exclude=ping&exclude=b&exclude=a")
+    assert status == 200
+    assert text.splitlines() == [
+        "[+]ping excluded: ok",
+        "[+]storage ok",
+        'warn: some health checks cannot be excluded: no matches for "a","b"',
+        "livez check passed",
+    ]
+
+
+def test_a_failure_is_a_500_that_keeps_the_reason_to_itself():
+    found = health(Check("storage", failing), Check("other", slow_failing))
+    status, text = ask(found, "/healthz")
+    assert status == 500
+    assert text.splitlines() == [
+        "[+]ping ok",
+        "[-]storage failed: reason withheld",
+        "[-]other failed: reason withheld",
+        "healthz check failed",
+    ]
+    assert ask(found, "/healthz", "exclude=storage&exclude=other") == (200, "ok")
+
+
+def test_each_check_has_a_path_of_its_own_that_says_why():
+    found = health(Check("storage", failing))
+    assert ask(found, "/livez/ping") == (200, "ok")
+    assert ask(found, "/livez/storage") == (500, "internal server error: the disk is gone\n")
+    assert ask(found, "/livez/nosuch") == (404, "404 page not found\n")
+    assert ask(found, "/livez/") == (404, "404 page not found\n")
+
+
+def test_a_check_belongs_to_the_endpoints_it_names():
+    found = health(Check("shutdown", failing, of=("readyz",)))
+    assert ask(found, "/livez")[0] == 200
+    assert ask(found, "/readyz")[0] == 500
+    assert ask(found, "/livez/shutdown")[0] == 404
