@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from watchkeeper.apis import printing, quantities
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "total"),
+    [("1", "500m", "1500m"), ("1Gi", "1Gi", "2Gi"), ("100m", "900m", "1"), ("1k", "1", "1001")],
+)
+def test_sums_keep_the_form_of_the_first(first: str, second: str, total: str) -> None:
+    assert quantities.add(first, second) == total
+
+
+def test_quantities_compare_by_amount() -> None:
+    assert quantities.compare("1Gi", "1024Mi") == 0
+    assert quantities.compare("1", "999m") > 0
+    assert quantities.whole_value("1500m") == 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (-5, "<invalid>"),
+        (119, "119s"),
+        (120, "2m"),
+        (125, "2m5s"),
+        (599, "9m59s"),
+        (600, "10m"),
+        (3 * 3600 + 5 * 60, "3h5m"),
+        (8 * 3600 + 60, "8h"),
+        (48 * 3600, "2d"),
+        (49 * 3600, "2d1h"),
+        (8 * 86400, "8d"),
+        (365 * 86400 * 2, "2y"),
+        (365 * 86400 * 2 + 5 * 86400, "2y5d"),
+        (365 * 86400 * 9, "9y"),
+    ],
+)
+def test_durations_are_short(seconds: float, text: str) -> None:
+    assert printing.human_duration(seconds) == text
+
+
+def test_selectors_are_written_as_queries() -> None:
+    selector = {
+        "matchLabels": {"b": "1", "a": "2"},
+        "matchExpressions": [
+            {"key": "c", "operator": "In", "values": ["y", "x"]},
+            {"key": "d", "operator": "DoesNotExist"},
+        ],
+    }
+    assert printing.selector_text(selector) == "a=2,b=1,c in (x,y),!d"
+    assert printing.format_label_selector({}) == "<none>"
+    with pytest.raises(ValueError, match="not a valid label selector operator"):
+        printing.selector_text({"matchExpressions": [{"key": "a", "operator": "Like"}]})
+
+
+def test_what_was_never_made_has_no_age() -> None:
+    assert printing.age({"metadata": {}}, 0.0) == "<unknown>"
+    assert printing.age({"metadata": {"creationTimestamp": "1970-01-01T00:00:00Z"}}, 90.0) == "90s"
