@@ -157,12 +157,12 @@ def _index_errors(spec: Object, status: Object, changes: _Changes) -> list[Field
 
 
 def _pod_count_errors(status: Object, changes: _Changes) -> list[FieldError]:
-    terminating, ready, active = (status.get(name) or 0 for name in ("terminating", "ready", "active"))
+    terminating, active, ready = status.get("terminating") or 0, status.get("active") or 0, status.get("ready")
     errors: list[FieldError] = []
     if terminating > 0 and is_finished(status) and (changes.finished() or changes.fields("terminating")):
         text = "terminating>0 is invalid for finished job"
         errors.append(invalid("status.terminating", terminating, text))
-    if ready > active and changes.fields("ready", "active"):
+    if ready is not None and ready > active and changes.fields("ready", "active"):
         errors.append(invalid("status.ready", ready, "cannot set more ready pods than active"))
     return errors
 

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kind_writer import create, created, row, update, update_status
+
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+
+
+def hpa(**spec: Any) -> Any:
+    given = {"scaleTargetRef": TARGET, "maxReplicas": 3, **spec}
+    return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}, "spec": given}
+
+
+def resource(**target: Any) -> Any:
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+
+
+def test_an_autoscaler_goes_by_the_cpu() -> None:
+    obj = created(hpa())
+    assert obj["spec"]["minReplicas"] == 1
+    assert obj["spec"]["metrics"] == [resource(type="Utilization", averageUtilization=80)]
+    assert obj["status"] == {"desiredReplicas": 0, "currentMetrics": None}
+    assert "generation" not in obj["metadata"]
+
+
+def test_behavior_is_completed_where_it_is_given() -> None:
+    behavior = created(hpa(behavior={"scaleDown": {"stabilizationWindowSeconds": 10}}))["spec"]["behavior"]
+    assert behavior["scaleDown"] == {
+        "stabilizationWindowSeconds": 10,
+        "selectPolicy": "Max",
+        "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}],
+    }
+    assert behavior["scaleUp"]["stabilizationWindowSeconds"] == 0
+    assert len(behavior["scaleUp"]["policies"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "errors"),
+    [
+        (
+            {"maxReplicas": 0},
+            [
+                "spec.maxReplicas: Required value: must be set and greater than 0",
+                "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`",
+            ],
+        ),
+        (
+            {"scaleTargetRef": {"kind": "Deployment"}},
+            [
+                "spec.scaleTargetRef.name: Required value",
+                'spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group',
+            ],
+        ),
+        (
+            {"metrics": [resource(type="Utilization")]},
+            [
+                "spec.metrics[0].resource.target.averageUtilization: Required value: must set either a "
+                "target raw value or "
+                "a target utilization"
+            ],
+        ),
+        (
+            {
+                "metrics": [
+                    {"type": "Pods", "resource": {"name": "cpu", "target": {"type": "Value", "averageValue": "1"}}}
+                ]
+            },
+            [
+                "spec.metrics[0].pods: Required value: must populate information for the given metric source",
+            ],
+        ),
+        (
+            {"behavior": {"scaleUp": {"selectPolicy": "Some", "stabilizationWindowSeconds": 9999}}},
+            [
+                "spec.behavior.scaleUp.stabilizationWindowSeconds: Invalid value: 9999: must be less than "
+                "or equal to 3600",
+                'spec.behavior.scaleUp.selectPolicy: Unsupported value: "Some": supported values: '
+                '"Disabled", "Max", "Min"',
+            ],
+        ),
+    ],
+)
+def test_what_an_autoscaler_may_not_be(spec: Any, errors: list[str]) -> None:
+    assert create(hpa(**spec)).errors == errors
+
+
+def test_what_was_scaled_to_zero_may_stay_there() -> None:
+    external = {"metric": {"name": "m"}, "target": {"type": "Value", "value": "1"}}
+    metrics = [{"type": "External", "external": external}]
+    assert create(hpa(minReplicas=0, metrics=metrics)).errors == [
+        "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"
+    ]
+    old = created(hpa(metrics=metrics))
+    old["spec"]["minReplicas"] = 0
+    assert update(old, hpa(minReplicas=0, maxReplicas=5, metrics=metrics)).errors == []
+
+
+def test_statuses_count_from_zero() -> None:
+    assert update_status(created(hpa()), {"currentReplicas": -1, "desiredReplicas": 1}).errors == [
+        "status.currentReplicas: Invalid value: -1: must be greater than or equal to 0"
+    ]
+
+
+def test_the_table_compares_metrics_with_their_targets() -> None:
+    pods = {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "10"}}}
+    obj = created(hpa(metrics=[resource(type="Utilization", averageUtilization=50), pods, pods]))
+    used = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 20}}}
+    obj["status"]["currentMetrics"] = [used]
+    cells = row(obj)
+    assert cells["Reference"] == "Deployment/d"
+    assert cells["Targets"] == "cpu: 20%/50%, <unknown>/10 + 1 more..."
+    assert (cells["MinPods"], cells["MaxPods"], cells["Replicas"]) == ("1", 3, 0)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from typing import Any
+
+from kind_writer import BEHAVIORS, create, created, read, row, update, update_status
+
+from watchkeeper.meta.gvk import GroupKind
+
+
+def node(*, metadata: Any = None, status: Any = None, **spec: Any) -> Any:
+    meta = {"name": "n", **(metadata or {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": meta,
+        "spec": spec,
+        **({"status": status} if status else {}),
+    }
+
+
+def test_blocks_of_addresses_agree() -> None:
+    assert read(node(podCIDR="10.9.0.0/24"))["spec"] == {"podCIDR": "10.9.0.0/24", "podCIDRs": ["10.9.0.0/24"]}
+    assert read(node(podCIDRs=["10.9.0.0/24"]))["spec"]["podCIDR"] == "10.9.0.0/24"
+    both = read(node(podCIDR="10.9.0.0/24", podCIDRs=["10.8.0.0/24"]))["spec"]
+    assert both["podCIDRs"] == ["10.9.0.0/24"]
+
+
+def test_a_node_brings_its_status_and_can_allocate_what_it_has() -> None:
+    obj = created(node(status={"capacity": {"cpu": "4"}}))
+    assert obj["status"]["allocatable"] == {"cpu": "4"}
+    assert "generation" not in obj["metadata"]
+
+
+def test_what_a_node_may_not_be() -> None:
+    taint = {"key": "a", "effect": "NoSchedule"}
+    written = create(
+        node(taints=[taint, taint], podCIDRs=["10.0.0.0/24", "10.0.1.0/24"], status={"capacity": {"pods": "-1"}})
+    )
+    assert written.errors == [
+        'metadata.taints[1]: Duplicate value: {"key":"a","effect":"NoSchedule"}: taints must be '
+        "unique by key and effect "
+        "pair",
+        'status.capacity.pods: Invalid value: "-1": must be greater than or equal to 0',
+        'status.allocatable.pods: Invalid value: "-1": must be greater than or equal to 0',
+        'spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one '
+        "CIDR for each IP family",
+    ]
+
+
+def test_what_a_node_is_stays() -> None:
+    old = created(node(podCIDR="10.0.0.0/24", providerID="a"))
+    assert update(old, node(podCIDR="10.0.1.0/24", providerID="b")).errors == [
+        'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid',
+        'spec.providerID: Forbidden: node updates may not change providerID except from "" to valid',
+    ]
+    assert update(old, node(podCIDR="10.0.0.0/24", providerID="a", unschedulable=True)).errors == []
+
+
+def test_addresses_appear_once() -> None:
+    address = {"type": "InternalIP", "address": "10.0.0.1"}
+    assert update_status(created(node()), {"addresses": [address, address]}).errors == [
+        'status.addresses[1]: Duplicate value: {"type":"InternalIP","address":"10.0.0.1"}'
+    ]
+
+
+def test_old_fields_warn() -> None:
+    assert create(node(externalID="x")).warnings == [
+        "spec.externalID: this field is deprecated, and is unused by Kubernetes"
+    ]
+
+
+def test_the_table_tells_roles_readiness_and_versions() -> None:
+    status = {
+        "conditions": [{"type": "Ready", "status": "False"}],
+        "addresses": [{"type": "ExternalIP", "address": "192.0.2.2"}],
+        "nodeInfo": {"kubeletVersion": "v9", "kernelVersion": "6.0", "architecture": "amd64"},
+    }
+    labels = {"node-role.kubernetes.io/worker": "", "kubernetes.io/role": "db"}
+    cells = row(created(node(metadata={"labels": labels}, status=status, unschedulable=True)))
+    assert cells["Status"] == "NotReady,SchedulingDisabled"
+    assert cells["Roles"] == "db,worker"
+    assert (cells["Version"], cells["Internal-IP"], cells["External-IP"]) == ("v9", "<none>", "192.0.2.2")
+    assert (cells["Kernel-Version"], cells["OS-Image"]) == ("6.0 (amd64)", "<unknown>")
+    bare = row(created(node()))
+    assert (bare["Status"], bare["Roles"], bare["Kernel-Version"]) == ("Unknown", "<none>", "<unknown>")
+
+
+def test_nodes_are_selected_by_whether_they_take_pods() -> None:
+    behavior = BEHAVIORS.of(GroupKind("", "Node"))
+    assert behavior.selectable_fields is not None
+    assert behavior.selectable_fields(node()) == {"spec.unschedulable": "false"}
+    assert behavior.selectable_fields(node(unschedulable=True)) == {"spec.unschedulable": "true"}

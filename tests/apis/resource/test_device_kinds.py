@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kind_writer import BEHAVIORS, create, created, row, update, update_status
+
+from watchkeeper.meta.gvk import GroupKind
+
+GROUP = "resource.k8s.io"
+
+
+def obj(kind: str, **spec: Any) -> Any:
+    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
+
+
+def claim(*requests: Any, **devices: Any) -> Any:
+    return obj("ResourceClaim", devices={"requests": list(requests), **devices})
+
+
+def one(name: str = "r", **exactly: Any) -> Any:
+    return {"name": name, "exactly": {"deviceClassName": "gpu", **exactly}}
+
+
+def published(*devices: Any, **spec: Any) -> Any:
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    return obj(
+        "ResourceSlice", **{"driver": "a.example", "nodeName": "n", "pool": pool, "devices": list(devices), **spec}
+    )
+
+
+def test_a_request_is_for_one_device() -> None:
+    found = created(claim(one()))
+    exactly = found["spec"]["devices"]["requests"][0]["exactly"]
+    assert exactly == {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+    assert found["status"] == {}
+    assert row(found)["State"] == "pending"
+    assert update(found, claim(one("other"))).errors[0].startswith("spec: Invalid value: ")
+
+
+@pytest.mark.parametrize(
+    ("body", "errors"),
+    [
+        (
+            claim({"name": "r"}),
+            ["spec.devices.requests[0]: Required value: exactly one of `exactly` or `firstAvailable` is required"],
+        ),
+        (claim(one(), one()), ['spec.devices.requests[1]: Duplicate value: "r"']),
+        (
+            claim(one(allocationMode="All", count=2)),
+            [
+                "spec.devices.requests[0].exactly.count: Invalid value: 2: must not be specified when "
+                "allocationMode is "
+                "'All'"
+            ],
+        ),
+        (
+            claim(one(), constraints=[{"requests": ["x"], "matchAttribute": "a.example/b"}]),
+            [
+                'spec.devices.constraints[0].requests[0]: Invalid value: "x": must be the name of a '
+                "request in the claim "
+                "or the name of a request and a subrequest separated by '/'"
+            ],
+        ),
+        (
+            claim(one(), config=[{"opaque": {"driver": "a.example", "parameters": [1]}}]),
+            ['spec.devices.config[0].opaque.parameters: Invalid value: "<value omitted>": must be a valid JSON object'],
+        ),
+    ],
+)
+def test_what_a_claim_may_not_be(body: Any, errors: list[str]) -> None:
+    assert create(body).errors == errors
+
+
+def test_allocations_stay_and_go_with_what_is_known_of_their_devices() -> None:
+    device = {"driver": "a.example", "pool": "p", "device": "d"}
+    allocation = {"devices": {"results": [{"request": "r", **device}]}}
+    user = {"resource": "pods", "name": "p", "uid": "u"}
+    status = {"allocation": allocation, "reservedFor": [user], "devices": [{**device, "conditions": []}]}
+    old = created(claim(one()))
+    written = update_status(old, status)
+    assert written.errors == []
+    assert row(written.obj)["State"] == "allocated,reserved"
+    moved = {"devices": {"results": [{"request": "r", **device, "device": "e"}]}}
+    assert update_status(written.obj, {"allocation": moved}).errors[0].startswith("status.allocation: Invalid value")
+    freed = update_status(written.obj, {"devices": status["devices"]})
+    assert freed.errors == []
+    assert "devices" not in freed.obj["status"]
+    assert update_status(old, {"reservedFor": [user]}).errors == [
+        "status.reservedFor: Forbidden: may not be specified when `allocated` is not set"
+    ]
+
+
+def test_templates_make_claims() -> None:
+    body = obj("ResourceClaimTemplate", spec=claim(one())["spec"])
+    assert created(body)["spec"]["spec"]["devices"]["requests"][0]["exactly"]["count"] == 1
+    body["spec"]["metadata"] = {"name": "no"}
+    assert create(body).errors == ["spec.metadata.name: Forbidden: cannot be set"]
+
+
+def test_classes_count_changes() -> None:
+    old = created(obj("DeviceClass"))
+    written = update(old, obj("DeviceClass", extendedResourceName="example.com/gpu"))
+    assert written.errors == []
+    assert written.obj["metadata"]["generation"] == 2
+    assert create(obj("DeviceClass", selectors=[{}], extendedResourceName="cpu")).errors == [
+        "spec.selectors[0].cel: Required value",
+        'spec.extendedResourceName: Invalid value: "cpu": must be a valid extended resource name',
+    ]
+
+
+def test_slices_publish_devices() -> None:
+    device = {
+        "name": "d",
+        "attributes": {"model": {"string": "x"}, "a.example/version": {"version": "1.2.3-rc.1"}},
+        "capacity": {"memory": {"value": "1Gi"}},
+        "taints": [{"key": "k", "effect": "NoSchedule"}],
+    }
+    found = created(published(device))
+    assert found["spec"]["devices"][0]["taints"][0]["timeAdded"]
+    behavior = BEHAVIORS.of(GroupKind(GROUP, "ResourceSlice"))
+    assert behavior.selectable_fields is not None
+    assert behavior.selectable_fields(found) == {"spec.nodeName": "n", "spec.driver": "a.example"}
+    assert (row(found)["Node"], row(found)["Driver"], row(found)["Pool"]) == ("n", "a.example", "p")
+    assert update(found, published(device, nodeName="m")).errors == [
+        'spec.nodeName: Invalid value: "m": field is immutable'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "errors"),
+    [
+        (
+            published(allNodes=True),
+            [
+                'spec: Invalid value: "{`nodeName`, `allNodes`}": exactly one of `nodeName`, '
+                "`nodeSelector`, `allNodes`, "
+                "`perDeviceNodeSelection` is required, but multiple fields are set"
+            ],
+        ),
+        (
+            published({"name": "d", "attributes": {"v": {"version": "1"}, "w": {}}}),
+            [
+                'spec.devices[0].attributes[v].version: Invalid value: "1": must be a string compatible '
+                "with semver.org "
+                "spec 2.0.0",
+                'spec.devices[0].attributes[w]: Invalid value: "": exactly one value must be specified',
+            ],
+        ),
+        (
+            published({"name": "d", "capacity": {"m": {"value": "1", "requestPolicy": {"default": "1"}}}}),
+            ["spec.devices[0].capacity[m].requestPolicy: Forbidden: allowMultipleAllocations must be true"],
+        ),
+        (
+            published({"name": "d", "bindingConditions": ["a"]}),
+            [
+                "spec.devices[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions "
+                "are required to "
+                "use bindingConditions"
+            ],
+        ),
+    ],
+)
+def test_what_a_slice_may_not_be(body: Any, errors: list[str]) -> None:
+    assert create(body).errors == errors
+
+
+def test_portions_of_a_capacity_fit_into_it() -> None:
+    policy = {"default": "3", "validRange": {"min": "2", "max": "20", "step": "2"}}
+    device = {
+        "name": "d",
+        "allowMultipleAllocations": True,
+        "capacity": {"m": {"value": "10", "requestPolicy": policy}},
+    }
+    path = "spec.devices[0].capacity[m].requestPolicy.validRange"
+    assert create(published(device)).errors == [
+        f'{path}.max: Invalid value: "20": max is larger than capacity value: 10',
+        f'{path}.step: Invalid value: "3": value is not a multiple of a given step (2) from (2)',
+    ]
