@@ -1,0 +1,143 @@
+"""Server-side apply: merge a configuration into an object, and record that its applier owns what it names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from watchkeeper.meta import errors
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.runtime.managedfields import last_applied
+from watchkeeper.runtime.managedfields.conflicts import Conflicts
+from watchkeeper.runtime.managedfields.entries import APPLY, EntryError, Managed, decode, manager_id
+from watchkeeper.runtime.managedfields.field_set import difference
+from watchkeeper.runtime.managedfields.nodes import Mismatch
+from watchkeeper.runtime.managedfields.tracking import NEVER_OWNED, Tracking, without_record, write_record
+from watchkeeper.runtime.managedfields.validate import check
+from watchkeeper.runtime.scheme import DecodeError
+
+Object = dict[str, Any]
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+"""Owns what was there before anybody kept a record."""
+
+
+class Apply:
+    """One apply of a configuration, at the version of the configuration."""
+
+    def __init__(self, tracking: Tracking, applied: Object, manager: str, *, force: bool) -> None:
+        """Raises a 400 for a configuration of another kind, or with a record of its own."""
+        self.tracking = tracking
+        self.applied = applied
+        self.manager = manager
+        self.force = force
+        self.identity = manager_id(manager, APPLY, tracking.version, tracking.subresource)
+        gvk = _said_kind(applied)
+        if gvk != tracking.kind.gvk:
+            raise errors.bad_request(f"invalid object type: {gvk}")
+        metadata = applied.get("metadata")
+        if isinstance(metadata, dict) and isinstance(metadata.get("managedFields"), list):
+            raise errors.bad_request("metadata.managedFields must be nil")
+
+    def to(self, live: Object | None) -> Object:
+        """The outcome, at the hub version and with its record. Raises ApiError."""
+        try:
+            return self._to(live)
+        except Conflicts as conflicts:
+            raise conflicts.to_api_error() from None
+        except Mismatch as mismatch:
+            raise ApiError(500, "", f"failed to merge config: {mismatch}") from mismatch
+        except DecodeError as error:
+            raise ApiError(500, "", f"failed to convert to proper version: {error}") from error
+
+    def _to(self, live: Object | None) -> Object:
+        tracking = self.tracking
+        managed = _record_of(live)
+        state = tracking.empty() if live is None else without_record(live)
+        base = state if live is None else tracking.from_hub(state)
+        if not managed:
+            managed = tracking.record_update(tracking.empty(), base, managed, BEFORE_FIRST_APPLY)
+        self._check(self.applied, "patch", allow_repeated=False)
+        self._check(base, "live", allow_repeated=True)
+        outcome, managed = self._merge(base, tracking.updater.reconciled(managed))
+        if outcome == base:
+            # A new owner of values that stay as they are has no time.
+            result = tracking.to_hub(base) if live is None else state
+        else:
+            if self.identity in managed:
+                managed[self.identity] = managed[self.identity]._replace(time=tracking.now(), entry=None)
+            result = tracking.to_hub(self._completed(outcome))
+        if self.manager == last_applied.KUBECTL and last_applied.last_applied(result):
+            result = last_applied.record(result, self.applied)
+        result = {**result, "metadata": dict(result["metadata"])}
+        write_record(result["metadata"], managed)
+        return result
+
+    def _check(self, obj: Object, what: str, *, allow_repeated: bool) -> None:
+        try:
+            check(self.tracking.node, obj, allow_repeated=allow_repeated)
+        except Mismatch as mismatch:
+            raise ApiError(500, "", f"failed to create typed {what} object ({_described(obj)}): {mismatch}") from None
+
+    def _merge(self, base: Object, managed: Managed) -> tuple[Object, Managed]:
+        """The merged object and its record. Raises Conflicts."""
+        updater, identity = self.tracking.updater, self.identity
+        try:
+            outcome, owned = updater.apply(base, self.applied, managed, identity, force=self.force)
+        except Conflicts as conflicts:
+            if self.manager != last_applied.KUBECTL:
+                raise
+            remaining = last_applied.remaining_conflicts(self.tracking.node, base, conflicts)
+            if remaining:
+                raise Conflicts(remaining) from None
+            outcome, owned = updater.apply(base, self.applied, managed, identity, force=True)
+        mine = owned.get(identity)
+        if mine is not None:
+            fields = difference(mine.fields, NEVER_OWNED)
+            if fields:
+                owned[identity] = mine.with_fields(fields)
+            else:
+                del owned[identity]
+        return outcome, owned
+
+    def _completed(self, outcome: Object) -> Object:
+        """A merged object as its kind has it: decoded and defaulted."""
+        kind = self.tracking.kind
+        try:
+            obj = kind.decode(orjson.loads(orjson.dumps(outcome)), None)
+        except DecodeError as error:
+            version = self.tracking.version
+            text = f"failed to convert new object ({_described(self.applied)}) to proper version ({version}): {error}"
+            raise ApiError(500, "", text) from error
+        obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
+        if kind.default is not None:
+            kind.default(obj)
+        return obj
+
+
+def _record_of(live: Object | None) -> Managed:
+    try:
+        return decode(live["metadata"].get("managedFields"), trusted=True) if live is not None else {}
+    except EntryError as error:
+        raise ApiError(500, "", f"failed to decode managed fields: {error}") from error
+
+
+def _said_kind(obj: Object) -> GroupVersionKind:
+    """What an object says it is; nothing at all when its version cannot be read."""
+    kind, api_version = obj.get("kind"), obj.get("apiVersion")
+    try:
+        version = GroupVersion.parse(api_version) if isinstance(api_version, str) else GroupVersion("", "")
+    except ValueError:
+        return GroupVersionKind("", "", "")
+    return GroupVersionKind(version.group, version.version, kind if isinstance(kind, str) else "")
+
+
+def _described(obj: Object) -> str:
+    """Namespace, name and kind of an object, as errors have them."""
+    metadata = obj.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    namespace, name = named.get("namespace"), named.get("name")
+    where = f"{namespace if isinstance(namespace, str) else ''}/{name if isinstance(name, str) else ''}"
+    return f"{where}; {_said_kind(obj)}"

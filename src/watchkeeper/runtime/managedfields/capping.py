@@ -1,0 +1,44 @@
+"""Keeping the number of entries small: the oldest updaters of an object are merged into one entry per version."""
+
+from __future__ import annotations
+
+from watchkeeper.runtime.managedfields.entries import UPDATE, Managed, ManagerId, Owned
+from watchkeeper.runtime.managedfields.field_set import union
+
+MAX_UPDATERS = 10
+ANCIENT = "ancient-changes"
+
+
+def cap_updaters(managed: Managed, limit: int = MAX_UPDATERS) -> None:
+    """Merge the oldest updaters, in place, until no more than `limit` are left, or nothing more can be merged."""
+    if len(managed) <= limit:
+        return
+    updaters = [identity for identity, owned in managed.items() if not owned.applied]
+    excess = len(updaters) - limit
+    if excess <= 0:
+        return
+    updaters.sort(key=lambda identity: (managed[identity].time or "", identity.text()))
+    first_of: dict[str, ManagerId] = {}
+    for identity in updaters:
+        if excess <= 0:
+            break
+        owned = managed[identity]
+        first = first_of.setdefault(owned.api_version, identity)
+        if first == identity:
+            continue
+        bucket = ManagerId(ANCIENT, UPDATE, owned.api_version, "")
+        if identity == bucket:
+            _merge_into(managed, bucket, managed.pop(first))
+            first_of[owned.api_version] = bucket
+        else:
+            if bucket not in managed:
+                managed[bucket] = managed.pop(first)
+            _merge_into(managed, bucket, managed.pop(identity))
+        excess -= 1
+
+
+def _merge_into(managed: Managed, bucket: ManagerId, owned: Owned) -> None:
+    """Add an updater's fields to a bucket, which takes the later time."""
+    kept = managed[bucket]
+    time = max(owned.time or "", kept.time or "") or None
+    managed[bucket] = kept._replace(fields=union(owned.fields, kept.fields), time=time, entry=None)

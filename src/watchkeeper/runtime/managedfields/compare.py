@@ -1,0 +1,147 @@
+"""What differs between two values of a type: which fields the new one has anew or otherwise, and which it lost."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from watchkeeper.runtime.managedfields.field_set import LEAF, SELF, FieldSet, ordered, recursive_difference
+from watchkeeper.runtime.managedfields.nodes import DeducedNode, ListNode, MapNode, Mismatch, Node, grouped
+
+ABSENT: Any = object()
+"""In place of a value: there is none, not even null."""
+
+
+class Comparison(NamedTuple):
+    """Two sets of fields, empty when nothing differs."""
+
+    changed: FieldSet
+    """Added or modified."""
+    removed: FieldSet
+
+    def without(self, fields: FieldSet) -> Comparison:
+        """The comparison as if some fields, and all below them, were equal."""
+        if not fields:
+            return self
+        return Comparison(recursive_difference(self.changed, fields), recursive_difference(self.removed, fields))
+
+
+def compare(node: MapNode, old: Any, new: Any) -> Comparison:
+    """Compare two objects of a kind. Raises Mismatch when one of them is not of that type."""
+    changed, removed = _maps(node, old, new)
+    return Comparison(changed or LEAF, removed or LEAF)
+
+
+_Difference = tuple[FieldSet | None, FieldSet | None]
+"""(changed, removed), each None when there is nothing."""
+_SAME: _Difference = (None, None)
+_CHANGED: _Difference = (LEAF, None)
+
+
+def _values(node: Node, old: Any, new: Any) -> _Difference:
+    """The difference of two values that are not equal, both there."""
+    if node.leaf or not (old or new):
+        # Empty and null are leaves, too, so that the difference between them counts.
+        return _CHANGED
+    kind = node.__class__
+    if kind is MapNode:
+        return _maps(node, old or {}, new or {})  # type: ignore[arg-type]
+    if kind is ListNode:
+        return _lists(node, old or [], new or [])  # type: ignore[arg-type]
+    assert isinstance(node, DeducedNode)
+    return _deduced(node, old, new)
+
+
+def _maps(node: MapNode, old: dict[str, Any], new: dict[str, Any]) -> _Difference:
+    if old.__class__ is not dict or new.__class__ is not dict:
+        raise Mismatch("expected map")
+    added = [name for name in new if name not in old]
+    gone = [name for name in old if name not in new] if len(old) + len(added) > len(new) else None
+    changed = node.parts(tuple(added), new) if added else None
+    removed = node.parts(tuple(gone), old) if gone else None
+    differing = False
+    for name, ours in old.items():
+        theirs = new.get(name, ABSENT)
+        if ours is theirs or ours == theirs or theirs is ABSENT:
+            continue
+        differing = True
+        more, less = _values(node.child(name), ours, theirs)
+        if more is not None:
+            changed = changed if changed is not None else {}
+            changed[f"f:{name}"] = more
+        if less is not None:
+            removed = removed if removed is not None else {}
+            removed[f"f:{name}"] = less
+    if not differing:
+        return changed, removed
+    return changed and ordered(changed), removed and ordered(removed)
+
+
+def _lists(node: ListNode, old: list[Any], new: list[Any]) -> _Difference:
+    if old.__class__ is not list or new.__class__ is not list:
+        raise Mismatch("expected list")
+    if not old:
+        return _without_self(node.everything(new)), None
+    ours_by, theirs_by = _indexed(node, old), _indexed(node, new)
+    changed: FieldSet = {}
+    removed: FieldSet = {}
+    for element, theirs in theirs_by.items():
+        ours = ours_by.get(element)
+        if ours == theirs:
+            continue
+        more, less = _items(node.item, ours or [], theirs)
+        if more is not None:
+            changed[element] = more
+        if less is not None:
+            removed[element] = less
+    for element, ours in ours_by.items():
+        if element not in theirs_by:
+            removed[element] = node.item.everything(ours[0]) if len(ours) == 1 else LEAF
+    return ordered(changed) if changed else None, ordered(removed) if removed else None
+
+
+def _without_self(fields: FieldSet) -> FieldSet:
+    return {element: node for element, node in fields.items() if element != SELF}
+
+
+def _indexed(node: ListNode, items: list[Any]) -> dict[str, list[Any]]:
+    return grouped(node.elements(items), items)
+
+
+def _items(node: Node, ours: list[Any], theirs: list[Any]) -> _Difference:
+    """Items of one element. Where it occurs twice it counts as one value, without fields."""
+    if len(ours) > 1 and len(theirs) > 1:
+        return _CHANGED
+    if len(ours) > 1:
+        return node.everything(theirs[0]), LEAF
+    if len(theirs) > 1:
+        return LEAF, node.everything(ours[0]) if ours else None
+    if not ours:
+        return node.everything(theirs[0]), None
+    return _values(node, ours[0], theirs[0])
+
+
+def _deduced(node: DeducedNode, old: Any, new: Any) -> _Difference:
+    """Maps key by key; where only one side is a map, its keys come or go, and another value than null is changed."""
+    was_map, is_map = old.__class__ is dict, new.__class__ is dict
+    if not was_map and not is_map:
+        return _CHANGED
+    changed: FieldSet = {}
+    removed: FieldSet = {}
+    before: dict[str, Any] = old if was_map else {}
+    after: dict[str, Any] = new if is_map else {}
+    for name in sorted(before.keys() | after.keys()):
+        element = f"f:{name}"
+        ours, theirs = before.get(name, ABSENT), after.get(name, ABSENT)
+        if ours is ABSENT:
+            changed[element] = node.everything(theirs)
+        elif theirs is ABSENT:
+            removed[element] = node.everything(ours)
+        elif ours != theirs:
+            more, less = _values(node, ours, theirs)
+            if more is not None:
+                changed[element] = more
+            if less is not None:
+                removed[element] = less
+    if not (was_map and is_map) and (old if is_map else new) is not None:
+        return {SELF: LEAF, **changed} if changed else LEAF, removed or None
+    return changed or None, removed or None

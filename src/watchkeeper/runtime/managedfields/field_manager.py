@@ -1,0 +1,99 @@
+"""Field managers: they keep metadata.managedFields true as objects are created, updated and applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.runtime.managedfields.applying import Apply
+from watchkeeper.runtime.managedfields.entries import EntryError, Managed, decode, is_reset
+from watchkeeper.runtime.managedfields.filters import Filter
+from watchkeeper.runtime.managedfields.nodes import Mismatch
+from watchkeeper.runtime.managedfields.tracking import Tracking, utc_now, without_record, write_record
+from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Scheme
+
+Object = dict[str, Any]
+
+
+class FieldManager:
+    """Ownership for one kind at one version, on the main resource or a subresource.
+
+    Objects come and go at the hub version, but for the configurations that are applied.
+    """
+
+    def __init__(
+        self,
+        scheme: Scheme,
+        kind: Kind,
+        *,
+        subresource: str = "",
+        filters: Mapping[str, Filter] | None = None,
+        now: Callable[[], str] = utc_now,
+    ) -> None:
+        """`kind` is what bodies are; `filters` say, by apiVersion, which fields clients can write here at all."""
+        self._tracking = Tracking(scheme, kind, subresource, filters or {}, now)
+
+    def __repr__(self) -> str:
+        tracking = self._tracking
+        path = f"{tracking.kind.gvk.kind}/{tracking.subresource}" if tracking.subresource else tracking.kind.gvk.kind
+        return f"<FieldManager {tracking.version} {path}>"
+
+    def update(self, live: Object | None, new: Object, manager: str) -> Object:
+        """Record what `manager` changes by making `new` of `live` (None: by creating it).
+
+        Returns `new`, whose metadata is changed in place. An object that does not fit its schema ends up without a
+        record. Raises nothing.
+        """
+        metadata = new.get("metadata")
+        if not isinstance(metadata, dict):
+            return new
+        try:
+            managed = self._update(live, new, metadata, manager)
+        except (Mismatch, DecodeError, NotRegistered, ApiError):
+            managed = {}
+        write_record(metadata, managed)
+        return new
+
+    def apply(self, live: Object | None, applied: Object, manager: str, *, force: bool) -> Object:
+        """Merge what `manager` applies into `live` (None: create it). Returns the new state with its record.
+
+        `applied` is a parsed body at the version of the kind. Neither object is changed, but the outcome shares parts
+        with `live`. Raises ApiError: a 409 with one cause for each field that others own, unless `force` takes them
+        over; a 400 for another kind or a body with a record of its own; a 500, as the reference has it, for a body
+        that does not fit the schema.
+        """
+        return Apply(self._tracking, applied, manager, force=force).to(live)
+
+    def _update(self, live: Object | None, new: Object, metadata: Object, manager: str) -> Managed:
+        tracking = self._tracking
+        managed, trusted = self._record_to_start_from(live, metadata)
+        if not managed and live is not None and live["metadata"].get("uid"):
+            # Nobody keeps a record of this object, and an update does not begin one.
+            return managed
+        metadata.pop("managedFields", None)
+        if not (trusted and tracking.kind.builtin):
+            managed = tracking.updater.reconciled(managed)
+        before = tracking.empty() if live is None else tracking.from_hub(without_record(live))
+        return tracking.record_update(before, tracking.from_hub(new), managed, manager)
+
+    def _record_to_start_from(self, live: Object | None, metadata: Object) -> tuple[Managed, bool]:
+        """The record sent with the object, or else that of the live object; and whether this server wrote it.
+
+        A subresource cannot send a record. What cannot be understood does not count.
+        """
+        sent = metadata.get("managedFields")
+        kept = live["metadata"].get("managedFields") if live is not None else None
+        if sent is not None and not self._tracking.subresource and sent != kept:
+            if is_reset(sent):
+                return {}, True
+            try:
+                managed = decode(sent)
+            except EntryError:
+                managed = {}
+            if managed:
+                return managed, False
+        try:
+            return decode(kept, trusted=True), True
+        except EntryError:
+            return {}, True

@@ -1,0 +1,110 @@
+"""What updating and applying share: the versions of one kind, and the record of an update."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from watchkeeper.runtime.managedfields.capping import cap_updaters
+from watchkeeper.runtime.managedfields.entries import UPDATE, Managed, Owned, encode, manager_id
+from watchkeeper.runtime.managedfields.field_set import FieldSet, difference, of_paths, union
+from watchkeeper.runtime.managedfields.filters import Filter
+from watchkeeper.runtime.managedfields.nodes import MapNode, NodeTable
+from watchkeeper.runtime.managedfields.updater import Updater
+from watchkeeper.runtime.managedfields.versions import Versions
+from watchkeeper.runtime.scheme import Kind, Scheme
+from watchkeeper.runtime.zero import zero_struct
+
+Object = dict[str, Any]
+
+_SYSTEM_METADATA = (
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+)
+NEVER_OWNED: FieldSet = of_paths(
+    [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SYSTEM_METADATA)]
+)
+"""What the server or the path decides, so that nobody owns it."""
+
+_BUILTIN_NODES = NodeTable()
+
+
+def utc_now() -> str:
+    """The time as entries record it: RFC 3339 in UTC, to the second."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+class Tracking:
+    """One kind at one version, on the main resource or a subresource."""
+
+    def __init__(
+        self, scheme: Scheme, kind: Kind, subresource: str, filters: Mapping[str, Filter], now: Callable[[], str]
+    ) -> None:
+        self.kind = kind
+        self.version = kind.gvk.api_version
+        self.subresource = subresource
+        self.now = now
+        self._scheme = scheme
+        self._at_hub = kind.gvk == kind.hub
+        self._empty: Object | None = None
+        self.versions = Versions(scheme, kind.gvk.kind, _BUILTIN_NODES if kind.builtin else NodeTable())
+        self.updater = Updater(self.versions, filters)
+
+    @property
+    def node(self) -> MapNode:
+        """The schema of the kind at its version."""
+        return self.versions.node(self.version)
+
+    def empty(self) -> Object:
+        """A new object as it is before anybody sets anything. Shared; not to be changed."""
+        if self._empty is None:
+            fields = zero_struct(self.kind.schema) if self.kind.builtin else {}
+            self._empty = {**fields, "kind": self.kind.gvk.kind, "apiVersion": self.version}
+        return self._empty
+
+    def from_hub(self, obj: Object) -> Object:
+        """An object of the hub version at this version; it may be the object itself."""
+        return obj if self._at_hub else self.versions.convert(obj, self.version)
+
+    def to_hub(self, obj: Object) -> Object:
+        """An object of this version at the hub version. Consumes it."""
+        return obj if self._at_hub else self._scheme.convert(obj, self.kind.hub)
+
+    def record_update(self, before: Object, after: Object, managed: Managed, manager: str) -> Managed:
+        """Who owns what after `manager` has made `after` of `before`, both without a record and at this version.
+
+        Raises Mismatch, and what conversion raises.
+        """
+        left, changed = self.updater.update(before, after, managed)
+        mine = difference(changed, NEVER_OWNED)
+        if mine:
+            identity = manager_id(manager, UPDATE, self.version, self.subresource)
+            earlier = left.get(identity)
+            fields = union(earlier.fields, mine) if earlier is not None else mine
+            left[identity] = Owned(fields, self.version, self.now())
+        cap_updaters(left)
+        return left
+
+
+def without_record(obj: Object) -> Object:
+    """The object without managedFields, sharing everything else."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return obj
+    return {**obj, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+
+
+def write_record(metadata: Object, managed: Managed) -> None:
+    """Put a record into an object's metadata; nothing when nobody owns anything."""
+    if managed:
+        metadata["managedFields"] = encode(managed)
+    else:
+        metadata.pop("managedFields", None)
