@@ -25,8 +25,10 @@ def builtin_behaviors() -> Behaviors:
 def _kind(gvk: GroupVersionKind) -> Kind:
     schema = schema_data().kinds[gvk]
     decode = compile_decoder(schema)
-    kind = Kind(gvk=gvk, hub=gvk, schema=schema, decode=decode, default=contributions().defaults.get(gvk))
-    conversion = contributions().conversions.get(gvk)
+    found = contributions()
+    kind = Kind(gvk=gvk, hub=gvk, schema=schema, decode=decode, default=found.defaults.get(gvk))
+    kind.warning = found.warnings.get(gvk, "")
+    conversion = found.conversions.get(gvk)
     if conversion is not None:
         kind.hub = conversion.hub
         kind.to_hub = _filled(conversion.to_hub, compile_decoder(schema_data().kinds[conversion.hub]))

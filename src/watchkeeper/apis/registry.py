@@ -1,10 +1,11 @@
 """Gathers what the modules of built-in kinds contribute: defaults, conversions and behavior.
 
-A module that needs code for a kind is named in `MODULES` and has any of three names at its top level:
+A module that needs code for a kind is named in `MODULES` and has any of these names at its top level:
 
     BEHAVIORS: list[KindBehavior]                                    hooks of the generic registry
     DEFAULTS: dict[GroupVersionKind, Callable[[Object], None]]       fill in defaults, in place, at that version
     CONVERSIONS: dict[GroupVersionKind, Conversion]                  for each version that is not the hub
+    WARNINGS: dict[GroupVersionKind, str]                            sent with every answer at that version
 
 Several modules may give defaults for one version; they run in the order of `MODULES`.
 """
@@ -65,6 +66,7 @@ class Contributions:
     defaults: Mapping[GroupVersionKind, Defaulter]
     conversions: Mapping[GroupVersionKind, Conversion]
     behaviors: Behaviors
+    warnings: Mapping[GroupVersionKind, str]
 
 
 @functools.cache
@@ -73,6 +75,7 @@ def contributions() -> Contributions:
     defaults: dict[GroupVersionKind, list[Defaulter]] = {}
     conversions: dict[GroupVersionKind, Conversion] = {}
     behaviors: list[KindBehavior] = []
+    warnings: dict[GroupVersionKind, str] = {}
     for name in MODULES:
         module = import_module(name)
         for gvk, defaulter in getattr(module, "DEFAULTS", {}).items():
@@ -82,10 +85,12 @@ def contributions() -> Contributions:
             raise ValueError(f"{name} converts {twice}, which another module does, too")
         conversions.update(found)
         behaviors += getattr(module, "BEHAVIORS", ())
+        warnings.update(getattr(module, "WARNINGS", {}))
     kinds = [behavior.kind for behavior in behaviors]
     if len(set(kinds)) < len(kinds):
         raise ValueError(f"two modules give behavior to one of {sorted(k for k in kinds if kinds.count(k) > 1)}")
-    return Contributions({gvk: _in_turn(each) for gvk, each in defaults.items()}, conversions, Behaviors(behaviors))
+    in_turn = {gvk: _in_turn(each) for gvk, each in defaults.items()}
+    return Contributions(in_turn, conversions, Behaviors(behaviors), warnings)
 
 
 def _in_turn(defaulters: list[Defaulter]) -> Defaulter:

@@ -6,7 +6,7 @@ from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
-from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
 
@@ -39,3 +39,4 @@ BEHAVIORS = [
         ),
     )
 ]
+WARNINGS = {GroupVersionKind("", "v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+"}

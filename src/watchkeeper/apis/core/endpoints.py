@@ -130,3 +130,8 @@ BEHAVIORS = [
     )
 ]
 DEFAULTS = {GroupVersionKind("", "v1", "Endpoints"): default_endpoints}
+WARNINGS = {
+    GroupVersionKind("", "v1", "Endpoints"): (
+        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+    )
+}
