@@ -9,13 +9,17 @@ from typing import Any
 from watchkeeper.apis import scale as builtin
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError
-from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.registry.derived import DerivedObject
 from watchkeeper.registry.rest import Context, UpdatedObject, UpdateOptions
 from watchkeeper.registry.store import Store
+from watchkeeper.runtime.managedfields import REPLICAS_PATH, Path, ScaleRecord
 from watchkeeper.storage.interface import StoredObject
 
 Object = dict[str, Any]
+
+_OLD_APPS_VERSIONS = ("v1beta1", "v1beta2")
+"""No longer served, but owners may have recorded fields at them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +30,17 @@ class ScaleMapping:
     """The Scale of an object. Raises ApiError when it has none."""
     set_scale: Callable[[Object, Mapping[str, Any]], None]
     """Make an object, in place, what a valid Scale asks for."""
+    version: str
+    """The apiVersion of the object, under which changes of its replicas are recorded."""
+    replicas: Mapping[str, Path | None]
+    """Where the replicas are, for each version that an owner may have recorded."""
     validate: Callable[[Mapping[str, Any]], list[FieldError]] = builtin.validate_scale
 
 
-def builtin_mapping(kind: GroupKind) -> ScaleMapping:
-    """The mapping of a built-in kind."""
+def builtin_mapping(gvk: GroupVersionKind) -> ScaleMapping:
+    """The mapping of a built-in kind at a served version."""
+    kind, version = gvk.group_kind, gvk.api_version
+    replicas = {version: REPLICAS_PATH, **{f"apps/{old}": REPLICAS_PATH for old in _OLD_APPS_VERSIONS}}
 
     def scale_of(obj: Mapping[str, Any]) -> Object:
         try:
@@ -38,7 +48,7 @@ def builtin_mapping(kind: GroupKind) -> ScaleMapping:
         except ValueError as error:
             raise errors.bad_request(str(error)) from error
 
-    return ScaleMapping(scale_of, builtin.set_scale)
+    return ScaleMapping(scale_of, builtin.set_scale, version, replicas)
 
 
 class ScaleStore:
@@ -78,7 +88,10 @@ class _ScaleChange:
     async def __call__(self, current: StoredObject | None) -> Object:
         assert current is not None
         obj = current.data()
+        record = ScaleRecord(obj["metadata"].get("managedFields"), self._mapping.version, self._mapping.replicas)
         old = self._mapping.scale_of(obj)
+        if entries := record.to_scale():
+            old["metadata"]["managedFields"] = entries
         new = await self._updated(DerivedObject(current, old))
         wrong = self._mapping.validate(new)
         if wrong:
@@ -86,4 +99,8 @@ class _ScaleChange:
         if self._options.validate_update is not None:
             await self._options.validate_update(new, old)
         self._mapping.set_scale(obj, new)
+        if entries := record.to_object(new["metadata"].get("managedFields")):
+            obj["metadata"]["managedFields"] = entries
+        else:
+            obj["metadata"].pop("managedFields", None)
         return obj

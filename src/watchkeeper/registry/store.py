@@ -29,6 +29,7 @@ from watchkeeper.registry.rest import (
     UpdateOptions,
 )
 from watchkeeper.registry.strategy import Strategy
+from watchkeeper.runtime.managedfields import keep_times_of_unchanged
 from watchkeeper.storage import errors as storage_errors
 from watchkeeper.storage import interface as storage
 from watchkeeper.storage.interface import Interface, ListOptions, ListResult, StoredObject, Watcher, WatchOptions
@@ -477,6 +478,7 @@ class _Update:
             # A subresource keeps the spec: it holds nothing.
             self.held = self.store.hooks.begin_update(obj, old, dry_run=self.options.dry_run)
         self.strategy.before_update(self.ctx, obj, old)
+        keep_times_of_unchanged(obj, old)
         if self.options.validate_update is not None:
             await self.options.validate_update(obj, old)
         if self.strategy.removed_by_update(obj, old):

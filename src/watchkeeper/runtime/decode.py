@@ -55,12 +55,27 @@ def compile_decoder(schema: Schema) -> Decoder:
         nonlocal walk
         if walk is None:
             walk = _struct(schema)
+        forgets = _forgets_owners(obj)
         try:
-            return walk(obj)  # type: ignore[no-any-return]
+            decoded: Object = walk(obj)
         except _STOPS:
-            return unmarshal(schema, obj, unknown)
+            decoded = unmarshal(schema, obj, unknown)
+        if forgets:
+            decoded.get("metadata", decoded)["managedFields"] = []
+        return decoded
 
     return decode
+
+
+def _forgets_owners(obj: Any) -> bool:
+    """Whether an object, or metadata by itself, asks with an empty list that nobody own its fields any more.
+
+    That survives decoding, although an empty list is otherwise the same as none.
+    """
+    if obj.__class__ is not dict:
+        return False
+    metadata = obj.get("metadata", obj)
+    return metadata.__class__ is dict and metadata.get("managedFields") == []
 
 
 _SOURCE = """

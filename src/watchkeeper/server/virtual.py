@@ -67,7 +67,7 @@ class VirtualResources:
         return self._registry.store(info)
 
     def _scale(self, info: ResourceInfo) -> ScaleStore:
-        return ScaleStore(self._registry.store(info), builtin_mapping(info.kind.group_kind))
+        return ScaleStore(self._registry.store(info), builtin_mapping(info.kind))
 
     def _connect(self, name: str) -> Callable[[], Any]:
         return lambda: PodConnect(self._store("pods"), self._store("nodes"), name)

@@ -12,7 +12,8 @@ from typing import Any
 
 from watchkeeper.runtime.managedfields.field_set import LEAF, SELF, FieldSet
 from watchkeeper.runtime.managedfields.path import key_element, sort_key, value_element
-from watchkeeper.runtime.schema import ListType, Schema, SchemaType
+from watchkeeper.runtime.schema import ListType, Omit, Schema, SchemaType
+from watchkeeper.runtime.zero import zero_value
 
 Object = dict[str, Any]
 
@@ -150,7 +151,7 @@ class ListNode(Node):
         assert schema.element is not None
         self.item = table.node(schema.element)
         self.keys = schema.list_map_keys if schema.list_type is ListType.MAP else ()
-        self.defaults = schema.keyed_defaults
+        self.defaults = {**_zero_keys(schema.element, self.keys), **schema.keyed_defaults}
         self._single = self.keys[0] if len(self.keys) == 1 else ""
         self._elements: dict[Any, str] = {}
         self._templates: dict[tuple[str, ...], FieldSet | None] = {}
@@ -247,6 +248,12 @@ class ListNode(Node):
             same = by_element[element]
             out[element] = self.item.everything(same[0]) if len(same) == 1 else LEAF
         return out
+
+
+def _zero_keys(item: Schema, keys: tuple[str, ...]) -> Object:
+    """What key fields are that nobody has set, of those that the encoder always writes."""
+    fields = [item.fields[key] for key in keys if key in item.fields]
+    return {f.name: zero_value(f.schema) for f in fields if f.omit is Omit.NEVER and not f.pointer}
 
 
 def grouped(elements: list[str], items: list[Any]) -> dict[str, list[Any]]:
