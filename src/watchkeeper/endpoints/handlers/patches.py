@@ -41,7 +41,7 @@ def read_applied(body: bytes, *, strict: bool) -> tuple[Object, list[str]]:
         raise errors.bad_request(f"error decoding YAML: {error}") from error
     if not isinstance(applied, dict):
         raise errors.bad_request("error decoding YAML: the configuration is no object")
-    return applied, [repeated_text(lines)] if strict and lines else []
+    return applied, [f"error converting YAML to JSON: {repeated_text(lines)}"] if strict and lines else []
 
 
 def copy_json(value: Object) -> Object:
