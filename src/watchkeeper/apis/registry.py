@@ -47,6 +47,8 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.core.limitrange",
     "watchkeeper.apis.core.resourcequota",
     "watchkeeper.apis.core.componentstatus",
+    "watchkeeper.apis.core.persistentvolume",
+    "watchkeeper.apis.core.persistentvolumeclaim",
     "watchkeeper.apis.rbac.roles",
     "watchkeeper.apis.rbac.bindings",
     "watchkeeper.apis.policy.budget",
