@@ -10,6 +10,7 @@ from watchkeeper.endpoints.filters.authorization import Authorization
 from watchkeeper.endpoints.filters.long_running import mark_long_running
 from watchkeeper.endpoints.filters.max_in_flight import MaxInFlight
 from watchkeeper.endpoints.filters.metrics import RequestMetrics
+from watchkeeper.endpoints.filters.request_deadline import allowed_seconds, check_deadline
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.request.request import Request
 from watchkeeper.request.user import LOOPBACK, User
@@ -226,3 +227,22 @@ def test_open_watches_are_a_gauge():
         return open_now, list(family.samples)
 
     assert asyncio.run(run()) == ([1], [])
+
+
+# -- deadlines --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "seconds"), [("", 60), ("timeout=5s", 5), ("timeout=1m30s", 60), ("timeout=0s", 60), ("timeout=", 60)]
+)
+def test_a_client_may_shorten_its_time(query, seconds):
+    asked = request(query=query)
+    check_deadline(asked)
+    assert allowed_seconds(asked, 60.0) == seconds
+
+
+def test_a_timeout_that_cannot_be_read_is_a_bad_request_but_means_nothing_to_a_watch():
+    with pytest.raises(ApiError) as refused:
+        check_deadline(request(query="timeout=soon"))
+    assert refused.value.message == ('invalid timeout specified in the request URL - time: invalid duration "soon"')
+    check_deadline(request(query="watch=1&timeout=soon"))

@@ -27,6 +27,7 @@ from watchkeeper.endpoints.filters.impersonation import Impersonation
 from watchkeeper.endpoints.filters.long_running import mark_long_running
 from watchkeeper.endpoints.filters.max_in_flight import MaxInFlight
 from watchkeeper.endpoints.filters.metrics import RequestMetrics
+from watchkeeper.endpoints.filters.request_deadline import check_deadline
 from watchkeeper.endpoints.handlers.discovery import RootPath
 from watchkeeper.endpoints.router import Router
 from watchkeeper.kv.interface import KV
@@ -193,6 +194,7 @@ class Server:
         filters: list[Filter] = [
             requests,
             mark_long_running,
+            check_deadline,
             authentication,
             Impersonation(authorizer),
             in_flight,
