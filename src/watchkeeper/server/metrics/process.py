@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import resource
 import sys
@@ -53,7 +52,7 @@ def _memory() -> tuple[int, int] | None:
 
 def _open_descriptors() -> int | None:
     try:
-        return len(os.listdir(_PROC / "fd"))
+        return sum(1 for _ in (_PROC / "fd").iterdir())
     except OSError:
         return None
 
