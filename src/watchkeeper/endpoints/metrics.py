@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -29,7 +29,7 @@ class Family:
     samples: Sequence[Sample] = field(default=())
 
 
-Collector = Callable[[], Iterable[Family]]
+Collector = Callable[[], "Iterable[Family] | Awaitable[Iterable[Family]]"]
 """What a part of the server tells of itself when the metrics are asked for."""
 
 

@@ -40,6 +40,7 @@ from watchkeeper.server.health import Check, Health, Unhealthy
 from watchkeeper.server.http.listener import Listener
 from watchkeeper.server.kubeconfig import write_kubeconfig
 from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
+from watchkeeper.server.metrics.storage import StorageMetrics
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.policy_feed import RESOURCES, PolicyFeed
 from watchkeeper.server.service_account_key import service_account_key
@@ -190,6 +191,7 @@ class Server:
         )
         requests = RequestMetrics()
         self.metrics.add(requests.collect)
+        self.metrics.add(StorageMetrics(self.kv, self.assembly.registry.stores()).collect)
         self.metrics.add(filter_collector(in_flight, authentication))
         filters: list[Filter] = [
             requests,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Awaitable, Iterator
 
 from watchkeeper.endpoints.filters.authentication import Authentication
 from watchkeeper.endpoints.filters.max_in_flight import MaxInFlight
@@ -11,6 +12,8 @@ from watchkeeper.endpoints.response import Response
 from watchkeeper.request.request import Request
 from watchkeeper.server.metrics import process
 from watchkeeper.server.metrics.text import CONTENT_TYPE, render
+
+log = logging.getLogger(__name__)
 
 
 class Metrics:
@@ -23,10 +26,16 @@ class Metrics:
         """Tell of one more part of the server."""
         self._collectors.append(collector)
 
-    def handle(self, request: Request) -> Response:
-        """Answer with everything."""
-        body = render(family for collector in self._collectors for family in collector())
-        return Response(200, body, ((b"content-type", CONTENT_TYPE),))
+    async def handle(self, request: Request) -> Response:
+        """Answer with everything; a part that cannot tell now is left out."""
+        families: list[Family] = []
+        for collector in self._collectors:
+            try:
+                found = collector()
+                families += await found if isinstance(found, Awaitable) else found
+            except Exception:
+                log.exception("a collector of metrics failed")
+        return Response(200, render(families), ((b"content-type", CONTENT_TYPE),))
 
     def handle_slis(self, request: Request) -> Response:
         """Answer /metrics/slis: service-level indicators of health checks; none are kept."""

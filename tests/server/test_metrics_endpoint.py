@@ -1,0 +1,33 @@
+"""/metrics of a running server: what was done shows under kube-apiserver's names."""
+
+import re
+import urllib.request
+
+from watchkeeper.testing import Server
+
+
+def scrape(server):
+    request = urllib.request.Request(server.url + "/metrics", headers={"Authorization": f"Bearer {server.token}"})
+    with urllib.request.urlopen(request, context=server.ssl_context()) as answer:
+        assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+        text = answer.read().decode()
+    return dict(re.match(r"(.*) (\S+)$", line).groups() for line in text.splitlines() if not line.startswith("#"))
+
+
+def test_what_a_client_did_is_counted():
+    with Server() as server:
+        for number in range(3):
+            manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{number}"}}
+            server.request("POST", "/api/v1/namespaces/default/configmaps", manifest)
+        found = scrape(server)
+    route = (
+        'verb="POST",dry_run="",group="",version="v1",resource="configmaps",subresource="",scope="resource",'
+        'component="apiserver"'
+    )
+    assert found[f'apiserver_request_total{{{route},code="201"}}'] == "3"
+    assert found[f"apiserver_request_duration_seconds_count{{{route}}}"] == "3"
+    assert found['apiserver_storage_objects{resource="configmaps"}'] == "3"
+    assert found['apiserver_storage_objects{resource="namespaces"}'] == "4"
+    assert int(found['apiserver_watch_cache_resource_version{group="",resource="configmaps"}']) > 3
+    assert found['apiserver_current_inflight_requests{request_kind="readOnly"}'] == "1"
+    assert int(found['authentication_attempts{result="success"}']) >= 4
