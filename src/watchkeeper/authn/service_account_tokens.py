@@ -39,7 +39,7 @@ class ServiceAccountTokens:
     """Signs and recognizes the tokens of one server's service accounts."""
 
     def __init__(self, key: Callable[[], EllipticCurvePrivateKey], issuer: str, audiences: Sequence[str] = ()) -> None:
-        """`key` is called at the first use. `audiences` are what this server itself is; a token must name one of them."""
+        """`key` is called at the first use. `audiences` name this server; a token must carry one of them."""
         self._key = key
         self.issuer = issuer
         self.audiences = tuple(audiences) or (issuer,)
