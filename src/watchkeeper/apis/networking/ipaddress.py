@@ -1,0 +1,84 @@
+"""IPAddresses: what Services have been allocated, one object for each address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watchkeeper.apis import printing
+from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.networking.ingress import GROUP
+from watchkeeper.apis.networking.ingress_validation import named_reference_errors
+from watchkeeper.apis.validation.metadata import validate_immutable
+from watchkeeper.apis.validation.names import is_dns1123_subdomain, is_path_segment_name
+from watchkeeper.apis.validation.net import validate_ip
+from watchkeeper.meta.field import FieldError, invalid, required
+from watchkeeper.meta.gvk import GroupKind
+
+Object = dict[str, Any]
+
+FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
+MANAGER_LABEL = "ipaddress.kubernetes.io/managed-by"
+MANAGER = "ipallocator.k8s.io"
+_PATH = "spec.parentRef"
+
+
+def address_object(address: str, family: str, namespace: str, service: str) -> Object:
+    """The object that tells that a Service has an address; `family` is IPv4 or IPv6."""
+    parent = {"group": "", "resource": "services", "namespace": namespace, "name": service}
+    return {
+        "kind": "IPAddress",
+        "apiVersion": f"{GROUP}/v1",
+        "metadata": {"name": address, "labels": {FAMILY_LABEL: family, MANAGER_LABEL: MANAGER}},
+        "spec": {"parentRef": {name: value for name, value in parent.items() if value}},
+    }
+
+
+def _name_rule(name: str, _prefix: bool) -> list[str]:
+    return [error.detail for error in validate_ip(name, "")]
+
+
+def _validate(address: Object) -> list[FieldError]:
+    parent = (address.get("spec") or {}).get("parentRef")
+    if parent is None:
+        return [required(_PATH)]
+    group, namespace = parent.get("group"), parent.get("namespace")
+    errors: list[FieldError] = []
+    if group:
+        errors += [invalid(f"{_PATH}.group", group, text) for text in is_dns1123_subdomain(group)]
+    errors += named_reference_errors(parent, _PATH, ("resource", "name"))
+    if namespace:
+        errors += [invalid(f"{_PATH}.namespace", namespace, text) for text in is_path_segment_name(namespace)]
+    return errors
+
+
+def _validate_update(new: Object, old: Object) -> list[FieldError]:
+    now, was = ((each.get("spec") or {}).get("parentRef") for each in (new, old))
+    return validate_immutable(now, was, _PATH)
+
+
+def _parent(address: Object) -> str:
+    parent = (address.get("spec") or {}).get("parentRef")
+    if parent is None:
+        return printing.NONE
+    resource = ".".join(filter(None, (parent.get("resource", ""), parent.get("group", "")))).lower()
+    namespace = parent.get("namespace")
+    return "/".join((resource, *([namespace] if namespace else []), parent.get("name", "")))
+
+
+def _cells(address: Object, now: float) -> list[Any]:
+    return [printing.name_of(address), _parent(address), printing.age(address, now)]
+
+
+BEHAVIORS = [
+    KindBehavior(
+        kind=GroupKind(GROUP, "IPAddress"),
+        validate=_validate,
+        validate_update=_validate_update,
+        name_rule=_name_rule,
+        has_status=False,
+        table=TableSpec(
+            columns=(printing.NAME, Column("ParentRef", "string", "What it belongs to."), printing.AGE),
+            cells=_cells,
+        ),
+    )
+]
