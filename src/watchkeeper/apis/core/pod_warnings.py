@@ -138,6 +138,14 @@ def _repeated(items: Sequence[Object] | None, field: str, path: str) -> Iterator
         seen.add(value)
 
 
+def _may_be_fractional(resources: Mapping[str, str]) -> bool:
+    for name in ("memory", "ephemeral-storage"):
+        text = resources.get(name)
+        if text is not None and text[-1] == "m":
+            return True
+    return False
+
+
 def _fractional_bytes(resources: Mapping[str, str] | None, path: str) -> Sequence[str]:
     if not resources:
         return ()
@@ -185,7 +193,7 @@ def _container_warnings(spec: Object, path: str) -> list[str]:
             resources = container.get("resources")
             if resources:
                 for side, amounts in resources.items():
-                    if side != "claims":
+                    if side != "claims" and _may_be_fractional(amounts):
                         found += _fractional_bytes(amounts, f"{path}.{kind}[{i}].resources.{side}")
             variables = container.get("env")
             if variables and len({v["name"] for v in variables if "name" in v}) < len(variables):

@@ -24,6 +24,9 @@ _DEPRECATED = {
     "rbd": ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 }
 
+_FILES = frozenset(("projected", "configMap", "secret", "downwardAPI"))
+"""Sources whose files can hide each other."""
+
 
 def volume_warnings(volumes: Sequence[Object], path: str) -> list[str]:
     """Warnings about the volumes of a Pod at `path`."""
@@ -38,7 +41,8 @@ def volume_warnings(volumes: Sequence[Object], path: str) -> list[str]:
                 at = f"{path}[{i}].ephemeral.volumeClaimTemplate.spec"
                 found += claim_spec_warnings(template.get("spec") or {}, at)
     for volume in volumes:
-        found += _overlap_warnings(volume)
+        if not _FILES.isdisjoint(volume):
+            found += _overlap_warnings(volume)
     return found
 
 
@@ -53,15 +57,15 @@ def claim_spec_warnings(spec: Object, path: str) -> Iterator[str]:
 
 
 def _overlap_warnings(volume: Object) -> Iterator[str]:
-    name = go_quote(volume.get("name") or "")
+    name = volume.get("name") or ""
     for source, value in volume.items():
         if source == "projected":
-            yield from _projected_overlaps(name, value)
+            yield from _projected_overlaps(go_quote(name), value)
         elif source in ("configMap", "secret", "downwardAPI") and value.get("items"):
             shown = _source_text(source, value, "secretName")
             files: Files = [(item.get("path") or "", "") for item in value["items"]]
             for text in _overlaps(files):
-                yield f"volume {name} ({shown}): overlapping paths: {text}"
+                yield f"volume {go_quote(name)} ({shown}): overlapping paths: {text}"
 
 
 def _projected_overlaps(name: str, value: Object) -> Iterator[str]:
