@@ -47,7 +47,7 @@ def robots(schema: dict[str, Any] | None) -> CustomVersion:
         verbs=("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"),
         subresources=(status,),
     )
-    return CustomVersion(info, "RobotList", schema)
+    return CustomVersion(info, "RobotList", None if schema is None else orjson.dumps(schema))
 
 
 def test_v2_has_paths_that_say_what_they_do_to_which_kind(v2: Any) -> None:

@@ -88,6 +88,8 @@ class KindBehavior:
     allow_unconditional_update: bool = True
     has_status: bool = True
     """Whether writes through the main resource leave status alone (only where a status subresource exists)."""
+    qualified_finalizers: bool = True
+    """Whether finalizers must be standard ones or qualified by a domain and a path, as those of compiled-in kinds."""
     has_generation: bool = False
     """Whether metadata.generation counts changes of the spec."""
     grace_period: Callable[[Object, Mapping[str, Any]], int | None] | None = None
@@ -117,6 +119,10 @@ class Behaviors:
 
     def __init__(self, behaviors: Sequence[KindBehavior] = ()) -> None:
         self._by_kind = {b.kind: b for b in behaviors}
+
+    def including(self, behaviors: Sequence[KindBehavior]) -> Behaviors:
+        """These and others, in place of those of the same kinds."""
+        return Behaviors([*self._by_kind.values(), *behaviors])
 
     def of(self, kind: GroupKind) -> KindBehavior:
         """The behavior of a kind; the generic one when it has none of its own."""

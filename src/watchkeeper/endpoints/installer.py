@@ -63,7 +63,7 @@ class Installer:
             store = self.registry.store(info)
         scope = self._scope(info, kind, hub, behavior, store)
         subresources = {s.name: self._subscope(info, s, behavior) for s in info.subresources}
-        return ServedResource(info, scope, subresources)
+        return ServedResource(info, scope, subresources, warning=kind.warning)
 
     def _scope(
         self, info: ResourceInfo, kind: Kind, hub: GroupVersionKind, behavior: KindBehavior, store: Any

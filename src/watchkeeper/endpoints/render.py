@@ -66,7 +66,8 @@ class Renderer:
         """The list up to and including the bracket that opens its items."""
         gvk = self.scope.kind.gvk
         meta = orjson.dumps(self.list_metadata(result))
-        kind, version = orjson.dumps(gvk.kind + "List"), orjson.dumps(gvk.api_version)
+        name = self.scope.behavior.extra.get("list_kind") or f"{gvk.kind}List"
+        kind, version = orjson.dumps(name), orjson.dumps(gvk.api_version)
         return b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (kind, version, meta)
 
     def list_metadata(self, result: ListResult) -> Object:

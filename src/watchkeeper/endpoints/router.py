@@ -56,6 +56,8 @@ class Router:
             return self._unknown(info)
         if found.info.namespaced != bool(info.namespace) and not self._collection_of_all(found, request):
             return self._misplaced(found, request)
+        if found.warning:
+            request.warn(found.warning)
         if info.subresource:
             return self._subresource(found, request)
         if info.name and len(info.parts) > 1:
@@ -69,9 +71,7 @@ class Router:
 
     def _unknown(self, info: RequestInfo) -> Response:
         if not self.served.has_group(info.group) or self.served.is_custom_group(info.group):
-            versions = self.served.versions(info.group)
-            if info.version not in versions:
-                return text_response(404, "404 page not found\n")
+            return text_response(404, "404 page not found\n")
         raise not_found()
 
     @staticmethod
@@ -84,6 +84,8 @@ class Router:
 
     @staticmethod
     def _misplaced(found: ServedResource, request: Request) -> Response:
+        if found.custom:
+            return text_response(404, "404 page not found\n")
         if found.info.namespaced and len(request.info.parts) == 1:
             raise method_not_allowed()
         raise not_found()
@@ -110,6 +112,8 @@ class Router:
     def _subresource(self, found: ServedResource, request: Request) -> Handled:
         scope = found.subresources.get(request.info.subresource)
         if scope is None:
+            if found.custom:
+                raise errors.not_found(found.info.group_resource, request.info.name)
             raise not_found()
         if "connect" in scope.verbs:
             return connect(request, scope)

@@ -86,13 +86,59 @@ class Scope:
         return self.kind.gvk == self.hub
 
 
-@dataclass(eq=False, slots=True)
 class ServedResource:
-    """A resource at a version with its subresources."""
+    """A resource at a version with its subresources. Custom resources make their scopes when they are first asked for.
 
-    info: ResourceInfo
-    scope: Scope
-    subresources: dict[str, Scope] = field(default_factory=dict)
+    `custom`: paths that lead nowhere are answered as for custom resources. `warning` goes with every response.
+    """
+
+    __slots__ = ("_made", "_make", "custom", "info", "warning")
+
+    def __init__(
+        self,
+        info: ResourceInfo,
+        scope: Scope | None = None,
+        subresources: dict[str, Scope] | None = None,
+        *,
+        make: Callable[[], tuple[Scope, dict[str, Scope]]] | None = None,
+        custom: bool = False,
+        warning: str = "",
+    ) -> None:
+        """With either a scope or a function that makes scopes."""
+        self.info = info
+        self.custom = custom
+        self.warning = warning
+        self._make = make
+        self._made = (scope, subresources or {}) if scope is not None else None
+
+    def __repr__(self) -> str:
+        return f"<ServedResource {self.info.gvr.group_version} {self.info.gvr.resource}>"
+
+    @property
+    def is_made(self) -> bool:
+        """Whether anybody has asked for its scopes yet."""
+        return self._made is not None
+
+    @property
+    def scope(self) -> Scope:
+        """The resource itself."""
+        return (self._made or self._make_scopes())[0]
+
+    @property
+    def subresources(self) -> dict[str, Scope]:
+        """Its subresources, by name."""
+        return (self._made or self._make_scopes())[1]
+
+    def _make_scopes(self) -> tuple[Scope, dict[str, Scope]]:
+        assert self._make is not None
+        self._made = self._make()
+        return self._made
+
+    def close(self) -> None:
+        """End all that goes on in it."""
+        if self._made is not None:
+            for scope in (self._made[0], *self._made[1].values()):
+                close_scope(scope)
 
 
 class ServedTable:
@@ -128,8 +174,7 @@ class ServedTable:
             del self._groups[group]
             self._custom.discard(group)
         self._changed()
-        for scope in (found.scope, *found.subresources.values()):
-            close_scope(scope)
+        found.close()
 
     def _changed(self) -> None:
         self.generation += 1

@@ -62,6 +62,8 @@ class BuiltinOptions:
     event_ttl: int = 3600
     """Seconds that Events are kept."""
     hooks: Mapping[GroupResource, Hooks] = field(default_factory=dict)
+    stores: Mapping[GroupResource, type[Store]] = field(default_factory=dict)
+    """Resources whose verbs do otherwise than the generic store's."""
 
 
 class BuiltinRegistry:
@@ -118,7 +120,8 @@ class BuiltinRegistry:
             returns_deleted_object=resource in _RETURNS_DELETED,
             hooks=self._options.hooks.get(resource),
         )
-        return NamespaceStore(config) if namespaces else Store(config)
+        make = self._options.stores.get(resource, NamespaceStore if namespaces else Store)
+        return make(config)
 
     def _event_ttl(self, _obj: Object) -> int:
         return self._options.event_ttl

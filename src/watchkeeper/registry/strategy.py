@@ -13,6 +13,7 @@ from watchkeeper.apis.schema_data import reset_status
 from watchkeeper.apis.validation.metadata import (
     validate_builtin_object_meta,
     validate_builtin_object_meta_update,
+    validate_object_meta,
     validate_object_meta_update,
 )
 from watchkeeper.meta import errors
@@ -73,7 +74,8 @@ class Strategy:
     def validate(self, obj: Object, meta: Object) -> list[FieldError]:
         """All that is wrong with a new object."""
         behavior = self.behavior
-        found = validate_builtin_object_meta(meta, namespaced=self.namespaced, name_rule=behavior.name_rule)
+        check = validate_builtin_object_meta if behavior.qualified_finalizers else validate_object_meta
+        found = check(meta, namespaced=self.namespaced, name_rule=behavior.name_rule)
         more = behavior.validate(obj)
         return found + more if more else found
 
@@ -110,9 +112,14 @@ class Strategy:
         """Whether an update ends the object: it was due to go, and nothing holds it any more."""
         return removed_by_update(obj["metadata"], old["metadata"])
 
+    def _metadata_update_errors(self, meta: Object, old: Object) -> list[FieldError]:
+        if self.behavior.qualified_finalizers:
+            return validate_builtin_object_meta_update(meta, old)
+        return validate_object_meta_update(meta, old)
+
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """All that is wrong with the new state or with the change, besides the generic metadata rules."""
-        found = validate_builtin_object_meta_update(obj["metadata"], old["metadata"])
+        found = self._metadata_update_errors(obj["metadata"], old["metadata"])
         more = self.behavior.validate_update(obj, old)
         return found + more if more else found
 
@@ -133,7 +140,7 @@ class StatusStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """What is wrong with the new status."""
-        found = validate_builtin_object_meta_update(obj["metadata"], old["metadata"])
+        found = self._metadata_update_errors(obj["metadata"], old["metadata"])
         check = self.behavior.validate_status_update
         if check is not None:
             found += check(obj, old)

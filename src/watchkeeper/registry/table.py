@@ -6,7 +6,7 @@ from typing import Any
 
 from watchkeeper.apis.behavior import Column, Object, TableSpec
 
-_NAME_DESCRIPTION = (
+NAME_DESCRIPTION = (
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a"
     " client to request the generation of an appropriate name automatically. Name is primarily intended for creation"
     " idempotence and configuration definition. Cannot be updated. More info:"
@@ -27,7 +27,7 @@ def _default_cells(obj: Object, now: float) -> list[Any]:
 
 DEFAULT_TABLE = TableSpec(
     columns=(
-        Column("Name", "string", _NAME_DESCRIPTION, format="name"),
+        Column("Name", "string", NAME_DESCRIPTION, format="name"),
         Column("Created At", "date", _CREATED_DESCRIPTION),
     ),
     cells=_default_cells,

@@ -46,6 +46,11 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
         gvk = _said_kind(parsed, expected.gvk)
     except ValueError as error:
         raise _unrecognized(expected, body, str(error)) from None
+    if not expected.builtin and not (isinstance(parsed, dict) and parsed.get("kind")):
+        shown = orjson.dumps(parsed).decode() if yaml else body.decode(errors="replace")
+        raise cannot_be_handled(gvk, expected, f"Object 'Kind' is missing in '{shown}'")
+    if not expected.builtin and not parsed.get("apiVersion"):
+        gvk = GroupVersionKind("", "", gvk.kind)
     try:
         kind = _kind(scheme, expected, gvk)
         return _decode(kind, expected, {} if parsed is None else parsed, repeated, strict=strict)
@@ -131,7 +136,19 @@ def _kind(scheme: Scheme, expected: Kind, gvk: GroupVersionKind) -> Kind:
     """The kind to decode a body as. Raises NotRegistered."""
     if gvk == expected.gvk:
         return expected
+    if not expected.builtin:
+        # Custom resources are read whatever they say they are; validation tells what they should be.
+        return _as_sent(expected, gvk)
     return scheme.kind(gvk)
+
+
+def _as_sent(expected: Kind, gvk: GroupVersionKind) -> Kind:
+    decode = expected.decode if gvk.group_kind == expected.gvk.group_kind else _keep
+    return Kind(gvk=gvk, hub=gvk, schema=expected.schema, decode=decode, builtin=False)
+
+
+def _keep(obj: Object, unknown: list[str] | None) -> Object:
+    return obj
 
 
 def _decode(kind: Kind, expected: Kind, parsed: Any, repeated: Pairs | list[str] | None, *, strict: bool) -> Decoded:
@@ -142,7 +159,7 @@ def _decode(kind: Kind, expected: Kind, parsed: Any, repeated: Pairs | list[str]
     obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
     if kind.default is not None:
         kind.default(obj)
-    if kind.hub.group_kind != expected.hub.group_kind:
+    if expected.builtin and kind.hub.group_kind != expected.hub.group_kind:
         raise DecodeError(f"converting ({kind.schema.go_type}) to ({_internal_name(expected)}): unknown conversion")
     return Decoded(obj, kind, _strict_errors(kind, unknown, repeated) if strict else [])
 

@@ -37,6 +37,7 @@ from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS,
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, StorageSpec
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
+from watchkeeper.server.custom_resources import STORES, CustomResourceSupport, with_definitions
 from watchkeeper.server.field_managers import field_manager_for
 from watchkeeper.server.version import version_info
 from watchkeeper.server.virtual import VirtualResources
@@ -78,9 +79,9 @@ class Assembly:
         self._leases = LeaseManager(kv, SYSTEM_CLOCK)
         self.registry = BuiltinRegistry(
             self.scheme,
-            builtin_behaviors(),
+            with_definitions(self.scheme, builtin_behaviors()),
             self._open_storage,
-            BuiltinOptions(event_ttl=options.event_ttl, hooks={SERVICES: self.allocator}),
+            BuiltinOptions(event_ttl=options.event_ttl, hooks={SERVICES: self.allocator}, stores=STORES),
         )
         self.served = ServedTable()
         self.services = Services(
@@ -103,6 +104,9 @@ class Assembly:
         installer.install(resources())
         self.discovery = Discovery(groups_of(resources(), lambda gvk: self.scheme.kind(gvk).hub))
         self.openapi = OpenAPI(resources(), version_info()["gitVersion"])
+        self.custom = CustomResourceSupport(
+            self.services, self.served, self.discovery, self.openapi, self._open_custom_storage
+        )
 
     def paths(self) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
         """The paths that describe what is served: exact ones, and all below a path."""
@@ -128,11 +132,16 @@ class Assembly:
             behavior.selectable_fields,
             decode_old=self._decode_old(spec),
         )
-        store = KVStore(self.kv, codec, spec.prefix, leases=self._leases)
         fields = (behavior.trigger_field,) if behavior.trigger_field else ()
-        cacher = Cacher(store, index_fields=fields)
+        cacher = self._cached(codec, spec.prefix, fields)
         self.storages.append(cacher)
         return cacher
+
+    def _open_custom_storage(self, codec: JsonCodec, prefix: str) -> Interface:
+        return self._cached(codec, prefix)
+
+    def _cached(self, codec: JsonCodec, prefix: str, fields: Sequence[str] = ()) -> Cacher:
+        return Cacher(KVStore(self.kv, codec, prefix, leases=self._leases), index_fields=fields)
 
     def _decode_old(self, spec: StorageSpec) -> Callable[[Object], Object]:
         def decode(obj: Object) -> Object:
@@ -218,6 +227,7 @@ class Assembly:
         self.services.stopping = True
         for watcher in list(self.services.watchers):
             watcher.close()
+        await self.custom.close()
         await asyncio.gather(*(s.close() for s in self.storages), return_exceptions=True)
 
 

@@ -130,6 +130,8 @@ class Server:
         self._undo.append(("assembly", self.assembly.close))
         await self.assembly.load_allocations()
         await self._bootstrap()
+        self.assembly.custom.start()
+        await self.assembly.custom.wait()
         app = self._app(authorizer, authenticator)
         self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
         self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))

@@ -77,4 +77,5 @@ DEFINITION_BEHAVIOR = KindBehavior(
     warnings_on_update=_warnings_on_update,
     allow_unconditional_update=False,
     has_generation=True,
+    qualified_finalizers=False,
 )

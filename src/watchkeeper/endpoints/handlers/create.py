@@ -28,7 +28,8 @@ async def create(request: Request, scope: Scope) -> Response:
     body = await request.body(scope.services.max_body_bytes)
     params = read_write_params(request, "CreateOptions")
     obj = read_object(request, scope, body, media_type, params)
-    obj = scope.services.scheme.to_hub(obj)
+    if not scope.is_hub:
+        obj = scope.services.scheme.to_hub(obj)
     meta = metadata_of(obj)
     wipe_system_fields(meta)
     ensure_namespace(meta, expected_namespace(request, scope))

@@ -34,7 +34,7 @@ async def patch(request: Request, scope: Scope) -> Response:
     """Apply a patch to the current state, again and again until no other writer interferes."""
     patch_type = request.header(b"content-type").partition(";")[0]
     if patch_type not in scope.patch_types:
-        raise _unsupported()
+        raise _unsupported(scope)
     accepted = negotiate(request)
     body = await request.body(scope.services.max_body_bytes)
     apply = patch_type == APPLY_PATCH
@@ -52,7 +52,10 @@ async def patch(request: Request, scope: Scope) -> Response:
     return finish(renderer.one(result), accepted, 201 if created else 200)
 
 
-def _unsupported() -> ApiError:
+def _unsupported(scope: Scope) -> ApiError:
+    if not scope.kind.builtin:
+        words = "the body of the request was in an unknown format - accepted media types include"
+        return errors.unsupported_media_type(f"{words}: {', '.join(scope.patch_types)}")
     error = errors.unsupported_media_type("415: Unsupported Media Type")
     error.details = {}
     return error
@@ -129,7 +132,9 @@ class _Merge(_Patch):
         base = current.data()
         versioned = base if scope.is_hub else scheme.convert(base, scope.kind.gvk)
         changed = self.apply_to(versioned)
-        new = scheme.to_hub(self._decoded(changed))
+        new = self._decoded(changed)
+        if not scope.is_hub:
+            new = scheme.to_hub(new)
         if scope.field_manager is not None:
             new = scope.field_manager.update(live, new, self.manager)
         return live, new
@@ -139,6 +144,8 @@ class _Merge(_Patch):
         gvk = self.scope.kind.gvk
         if not isinstance(changed, dict):
             raise _invalid_outcome(orjson.dumps(changed), f"json: cannot unmarshal into Go value of type {gvk.kind}")
+        if not self.scope.kind.builtin:
+            return  # validation knows better words
         kind, version = changed.get("kind") or gvk.kind, changed.get("apiVersion") or gvk.api_version
         if kind != gvk.kind or version != gvk.api_version:
             text = f'no kind "{kind}" is registered for version "{version}"'
@@ -160,7 +167,8 @@ class _Merge(_Patch):
                 raise _invalid_outcome(outcome, strict_text(found))
             for text in found:
                 self.request.warn(text)
-        obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
+        if kind.builtin or not obj.get("kind"):
+            obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
         if kind.default is not None:
             kind.default(obj)
         return obj
@@ -178,7 +186,7 @@ class _Apply(_Patch):
     def _apply(self, live: Object | None) -> Object:
         manager = self.scope.field_manager
         if manager is None:
-            raise _unsupported()
+            raise _unsupported(self.scope)
         force = bool(self.params.force)
         merged = manager.apply(live, patches.copy_json(self.applied), self.params.field_manager, force=force)
         if self.strict_errors:

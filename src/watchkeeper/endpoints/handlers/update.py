@@ -29,7 +29,8 @@ async def update(request: Request, scope: Scope) -> Response:
     body = await request.body(scope.services.max_body_bytes)
     params = read_write_params(request, "UpdateOptions")
     obj = read_object(request, scope, body, media_type, params)
-    obj = scope.services.scheme.to_hub(obj)
+    if not scope.is_hub:
+        obj = scope.services.scheme.to_hub(obj)
     meta = metadata_of(obj)
     ensure_namespace(meta, expected_namespace(request, scope))
     check_name(meta, request.info.name)

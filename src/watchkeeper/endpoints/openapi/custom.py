@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.endpoints.openapi.definitions import gvk_entry
 from watchkeeper.endpoints.openapi.dialect import Dialect
@@ -23,8 +25,13 @@ class CustomVersion:
 
     info: ResourceInfo
     list_kind: str
-    schema: dict[str, Any] | None
-    """The `openAPIV3Schema`, or None where anything goes."""
+    schema_json: bytes | None
+    """The `openAPIV3Schema`, encoded, as thousands of them are kept; None where anything goes."""
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The schema, parsed anew each time."""
+        return None if self.schema_json is None else orjson.loads(self.schema_json)
 
 
 def definition_name(gvk: GroupVersionKind) -> str:
@@ -56,9 +63,10 @@ def custom_definitions(custom: CustomVersion, dialect: Dialect) -> dict[str, Any
 
 def _kind(custom: CustomVersion, dialect: Dialect) -> dict[str, Any]:
     gvk = [gvk_entry(custom.info.kind)]
-    if custom.schema is None:
+    schema = custom.schema
+    if schema is None:
         return {"type": "object", "x-kubernetes-group-version-kind": gvk}
-    found: dict[str, Any] = _in_v2(custom.schema) if dialect is Dialect.V2 else dict(custom.schema)
+    found: dict[str, Any] = _in_v2(schema) if dialect is Dialect.V2 else schema
     if dialect is Dialect.V2 and found.get("x-kubernetes-preserve-unknown-fields"):
         return {"type": "object", "x-kubernetes-group-version-kind": gvk}
     properties = {

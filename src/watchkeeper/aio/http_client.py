@@ -1,0 +1,197 @@
+"""Posts JSON to webhooks over HTTP/1.1: enough of a client for that, which costs nothing until it is used.
+
+Connections are kept and used again. Errors say what Go's client would say, because they end up in messages that people
+search for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+_MAX_IDLE = 4
+_MAX_HEADER_BYTES = 64 * 1024
+_DEFAULT_PORTS = {"https": 443, "http": 80}
+
+
+class HttpError(Exception):
+    """No answer came; the message tells why."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """A response."""
+
+    status: int
+    headers: dict[str, str]
+    """By name in lower case."""
+    body: bytes
+
+
+@dataclass(slots=True)
+class _Connection:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    used: bool = field(default=False)
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+class JsonPoster:
+    """Posts to one URL. `max_body` bounds the bytes of an answer."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        ssl_context: ssl.SSLContext | None = None,
+        server_name: str | None = None,
+        max_body: int = 64 * 1024 * 1024,
+    ) -> None:
+        """`server_name` is whom the certificate must name, if not the URL's host. Raises ValueError."""
+        parts = urlsplit(url)
+        if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
+            raise ValueError(f"{url!r} is no URL to post to")
+        self.url = url
+        self._host = parts.hostname
+        self._port = parts.port or _DEFAULT_PORTS[parts.scheme]
+        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._authority = parts.netloc.rpartition("@")[2]
+        self._ssl = (ssl_context or ssl.create_default_context()) if parts.scheme == "https" else None
+        self._server_name = (server_name or self._host) if self._ssl is not None else None
+        self._max_body = max_body
+        self._idle: list[_Connection] = []
+
+    def __repr__(self) -> str:
+        return f"<JsonPoster {self.url}, {len(self._idle)} idle>"
+
+    async def post(self, body: bytes, *, timeout: float) -> HttpAnswer:
+        """The answer to one POST; `timeout` in seconds covers all of it. Raises HttpError."""
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._post(body)
+        except TimeoutError:
+            raise self._error("context deadline exceeded (Client.Timeout exceeded while awaiting headers)") from None
+
+    def close(self) -> None:
+        """Close what is idle."""
+        for connection in self._idle:
+            connection.close()
+        self._idle.clear()
+
+    def _error(self, problem: str) -> HttpError:
+        return HttpError(f'Post "{self.url}": {problem}')
+
+    async def _post(self, body: bytes) -> HttpAnswer:
+        while True:
+            connection = self._idle.pop() if self._idle else await self._connect()
+            try:
+                return await self._exchange(connection, body)
+            except (OSError, EOFError) as problem:
+                connection.close()
+                # A kept connection may have been closed meanwhile; a fresh one tells the truth.
+                if not connection.used:
+                    raise self._error(str(problem) or "EOF") from problem
+            except BaseException:
+                connection.close()
+                raise
+
+    async def _connect(self) -> _Connection:
+        where = f"{self._host}:{self._port}"
+        try:
+            reader, writer = await asyncio.open_connection(
+                self._host, self._port, ssl=self._ssl, server_hostname=self._server_name, limit=_MAX_HEADER_BYTES
+            )
+        except ssl.SSLCertVerificationError as problem:
+            raise self._error(f"tls: failed to verify certificate: x509: {_certificate_problem(problem)}") from problem
+        except ssl.SSLError as problem:
+            raise self._error(f"tls: {problem.reason or problem}") from problem
+        except ConnectionRefusedError as problem:
+            raise self._error(f"dial tcp {where}: connect: connection refused") from problem
+        except OSError as problem:
+            raise self._error(f"dial tcp {where}: {problem.strerror or problem}") from problem
+        return _Connection(reader, writer)
+
+    async def _exchange(self, connection: _Connection, body: bytes) -> HttpAnswer:
+        head = (
+            f"POST {self._target} HTTP/1.1\r\nHost: {self._authority}\r\nContent-Type: application/json\r\n"
+            f"Accept: application/json\r\nUser-Agent: kube-apiserver-admission\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        connection.writer.write(head.encode("latin-1", "replace") + body)
+        await connection.writer.drain()
+        status, headers = await self._read_head(connection.reader)
+        while status in (100, 102, 103):
+            status, headers = await self._read_head(connection.reader)
+        answer = HttpAnswer(status, headers, await self._read_body(connection.reader, status, headers))
+        if headers.get("connection", "").lower() == "close" or not _has_end(headers) or len(self._idle) >= _MAX_IDLE:
+            connection.close()
+        else:
+            connection.used = True
+            self._idle.append(connection)
+        return answer
+
+    async def _read_head(self, reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError:
+            raise self._error("the headers of the answer are too large") from None
+        first, *lines = head.decode("latin-1").split("\r\n")
+        parts = first.split(" ", 2)
+        if len(parts) < 2 or not parts[0].startswith("HTTP/1.") or not parts[1].isdigit():
+            raise self._error(f'net/http: HTTP/1.x transport connection broken: malformed HTTP response "{first}"')
+        headers: dict[str, str] = {}
+        for line in lines:
+            name, _, value = line.partition(":")
+            if name:
+                headers[name.strip().lower()] = value.strip()
+        return int(parts[1]), headers
+
+    async def _read_body(self, reader: asyncio.StreamReader, status: int, headers: dict[str, str]) -> bytes:
+        if status in (204, 304):
+            return b""
+        if headers.get("transfer-encoding", "").lower() == "chunked":
+            return await self._read_chunks(reader)
+        length = headers.get("content-length")
+        if length is None:
+            body = await reader.read(self._max_body + 1)
+            while chunk := await reader.read(self._max_body + 1 - len(body)):
+                body += chunk
+            return self._bounded(body, len(body))
+        self._bounded(b"", int(length))
+        return await reader.readexactly(int(length))
+
+    async def _read_chunks(self, reader: asyncio.StreamReader) -> bytes:
+        pieces: list[bytes] = []
+        total = 0
+        while True:
+            size = int((await reader.readline()).partition(b";")[0].strip() or b"0", 16)
+            if size == 0:
+                break
+            total += size
+            self._bounded(b"", total)
+            pieces.append(await reader.readexactly(size))
+            await reader.readexactly(2)
+        while (await reader.readline()).strip():
+            pass
+        return b"".join(pieces)
+
+    def _bounded(self, body: bytes, size: int) -> bytes:
+        if size > self._max_body:
+            raise self._error(f"the answer has more than {self._max_body} bytes")
+        return body
+
+
+def _has_end(headers: dict[str, str]) -> bool:
+    return "content-length" in headers or headers.get("transfer-encoding", "").lower() == "chunked"
+
+
+def _certificate_problem(problem: ssl.SSLCertVerificationError) -> str:
+    text = problem.verify_message or str(problem)
+    if "self-signed" in text or "self signed" in text or "unable to get" in text:
+        return "certificate signed by unknown authority"
+    if "expired" in text:
+        return "certificate has expired or is not yet valid"
+    return text

@@ -1,0 +1,1 @@
+"""Between the versions of a custom resource."""

@@ -1,0 +1,321 @@
+"""Follows the definitions, settles their status, has them served, and ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from watchkeeper.aio.backoff import Backoff
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.apiextensions.definition.conditions import (
+    ESTABLISHED,
+    NAMES_ACCEPTED,
+    TERMINATING,
+    condition,
+    is_false,
+    is_true,
+    set_condition,
+)
+from watchkeeper.apiextensions.definition.model import FINALIZER
+from watchkeeper.apiextensions.lifecycle.decide import settled
+from watchkeeper.apiextensions.lifecycle.instances import DeletionProblem, delete_instances
+from watchkeeper.apiextensions.lifecycle.names import TakenNames
+from watchkeeper.apiextensions.serving.defined import read_defined
+from watchkeeper.apiextensions.serving.table import CustomResources
+from watchkeeper.endpoints.scope import FieldManager
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.registry.metadata import now_text
+from watchkeeper.registry.rest import Context, UpdateOptions
+from watchkeeper.registry.store import StatusStore, Store
+from watchkeeper.request.user import LOOPBACK
+from watchkeeper.storage.interface import EventType, Match, StoredObject, Watcher, WatchEvent, WatchOptions
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+MANAGER = "kube-apiserver"
+"""Under which name status is written."""
+_CONTEXT = Context(user=LOOPBACK)
+_RETRY_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is remembered of a definition."""
+
+    stored: StoredObject
+    uid: str
+    group: str
+    accepted: Object
+    conflicting: bool
+
+
+class DefinitionController:
+    """One per server. Definitions are settled one after the other, so that names are given to one at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        status: StatusStore,
+        resources: CustomResources,
+        field_manager: FieldManager | None = None,
+    ) -> None:
+        """`field_manager` keeps track of fields on the status subresource of definitions."""
+        self._store = store
+        self._status = status
+        self._resources = resources
+        self._field_manager = field_manager
+        self._tasks = TaskOwner("definitions")
+        self._known: dict[str, _Known] = {}
+        self._dirty: dict[str, None] = {}
+        self._wake = asyncio.Event()
+        self._synced = asyncio.Event()
+        self._ending: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<DefinitionController: {len(self._known)} known, {len(self._dirty)} to settle>"
+
+    def start(self) -> None:
+        """Begin to follow the definitions."""
+        self._tasks.start("feed", self._follow())
+        self._tasks.start("settle", self._settle_all())
+
+    async def wait(self) -> None:
+        """Return once all definitions that there are are served."""
+        await self._synced.wait()
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether all definitions that there were at the start are served."""
+        return self._synced.is_set()
+
+    async def close(self) -> None:
+        """Follow no more, and serve no custom resource any longer. Idempotent."""
+        await self._tasks.close()
+        self._resources.close()
+
+    # -- following ------------------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        backoff = Backoff(initial=0.1, limit=10.0)
+        options = WatchOptions(send_initial_events=True, bookmarks=True, match=Match.NOT_OLDER_THAN)
+        while True:
+            try:
+                watcher = await self._store.watch(_CONTEXT, options)
+                try:
+                    await self._take(watcher, backoff)
+                finally:
+                    watcher.close()
+            except Exception as error:
+                log.warning("cannot follow the definitions of custom resources: %r", error)
+            await asyncio.sleep(backoff.next())
+
+    async def _take(self, watcher: Watcher, backoff: Backoff) -> None:
+        initial: set[str] | None = set()
+        while batch := await watcher.next_batch():
+            for event in batch:
+                if event.type is EventType.ERROR:
+                    raise event.error or RuntimeError("the watch failed")
+                if event.type is EventType.BOOKMARK:
+                    if initial is not None and event.initial_events_end:
+                        self._forget_all_but(initial)
+                        initial = None
+                        self._resources.flush()
+                        self._synced.set()
+                        backoff.reset()
+                    continue
+                name = self._apply(event, is_initial=initial is not None)
+                if initial is not None:
+                    initial.add(name)
+            if initial is None:
+                self._resources.flush()
+
+    def _forget_all_but(self, names: set[str]) -> None:
+        for name in self._known.keys() - names:
+            self._forget(name)
+
+    def _apply(self, event: WatchEvent, *, is_initial: bool) -> str:
+        assert event.object is not None
+        name = event.object.key.rpartition("/")[2]
+        if event.type is EventType.DELETED:
+            known = self._known.get(name)
+            if known is not None and known.stored.resource_version <= event.resource_version:
+                self._forget(name)
+            return name
+        self._learn(event.object)
+        return name
+
+    def _forget(self, name: str) -> None:
+        known = self._known.pop(name, None)
+        self._dirty.pop(name, None)
+        self._resources.remove(name)
+        if known is not None:
+            self._wake_conflicting(known.group)
+
+    def _learn(self, stored: StoredObject) -> None:
+        """Note a state of a definition, serve it, and have its status settled."""
+        name = stored.key.rpartition("/")[2]
+        before = self._known.get(name)
+        if before is not None and before.stored.resource_version >= stored.resource_version:
+            return
+        definition = stored.data()
+        accepted: Object = (definition.get("status") or {}).get("acceptedNames") or {}
+        known = _Known(
+            stored=stored,
+            uid=definition["metadata"].get("uid") or "",
+            group=(definition.get("spec") or {}).get("group") or "",
+            accepted=accepted,
+            conflicting=is_false(definition, NAMES_ACCEPTED),
+        )
+        self._known[name] = known
+        if before is not None and before.uid != known.uid:
+            self._resources.remove(name)
+        self._resources.apply(read_defined(definition))
+        if before is not None and before.accepted != accepted:
+            self._wake_conflicting(known.group)
+        self._mark(name)
+
+    def _mark(self, name: str) -> None:
+        self._dirty[name] = None
+        self._wake.set()
+
+    def _wake_conflicting(self, group: str) -> None:
+        """Names may have become free."""
+        for name, known in self._known.items():
+            if known.group == group and known.conflicting:
+                self._mark(name)
+
+    # -- settling -------------------------------------------------------------------------------------------------
+
+    async def _settle_all(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._dirty:
+                name = next(iter(self._dirty))
+                del self._dirty[name]
+                try:
+                    await self._settle(name)
+                except ApiError as error:
+                    if error.reason not in ("NotFound", "Conflict"):
+                        log.warning("definition %s: %s", name, error.message)
+                        self._tasks.start(f"again {name}", self._later(name))
+                except Exception:
+                    log.exception("definition %s cannot be settled", name)
+
+    async def _later(self, name: str) -> None:
+        await asyncio.sleep(_RETRY_SECONDS)
+        self._mark(name)
+
+    async def _settle(self, name: str) -> None:
+        known = self._known.get(name)
+        if known is None:
+            return
+        definition = known.stored.data()
+        new = settled(definition, self._taken(known.group), now_text())
+        if new is not None:
+            # It is served before anybody can learn that it is.
+            self._resources.apply(read_defined(new))
+            self._resources.flush()
+            await self._write(name, known.uid, lambda obj: obj.update(status=new["status"]), known.stored)
+            return
+        meta = definition["metadata"]
+        if meta.get("deletionTimestamp") and FINALIZER in (meta.get("finalizers") or ()) and name not in self._ending:
+            self._ending.add(name)
+            self._tasks.start(f"end {name}", self._end(name, known.uid))
+
+    def _taken(self, group: str) -> TakenNames:
+        return TakenNames.of(known.accepted for known in self._known.values() if known.group == group)
+
+    async def _write(
+        self, name: str, uid: str, change: Callable[[Object], Any], based_on: StoredObject | None = None
+    ) -> Object:
+        """Change a definition through its status subresource. Raises ApiError."""
+        update = _StatusChange(uid, change, based_on, self._field_manager)
+        result, _ = await self._status.update(_CONTEXT, name, update, UpdateOptions())
+        if isinstance(result, StoredObject):
+            self._learn(result)
+            self._resources.flush()
+            return result.data()
+        return result
+
+    # -- ending ---------------------------------------------------------------------------------------------------
+
+    async def _end(self, name: str, uid: str) -> None:
+        """Delete all instances, then let the definition go. Tries again until that is done."""
+        backoff = Backoff(initial=0.5, limit=30.0)
+        try:
+            while True:
+                if await self._try_to_end(name, uid):
+                    break
+                await asyncio.sleep(backoff.next())
+        except ApiError as error:
+            if error.reason != "NotFound":
+                log.warning("definition %s cannot be ended: %s", name, error.message)
+        finally:
+            self._ending.discard(name)
+
+    async def _try_to_end(self, name: str, uid: str) -> bool:
+        text = "CustomResource deletion is in progress"
+        definition = await self._write(name, uid, _terminating("True", "InstanceDeletionInProgress", text))
+        if is_true(definition, ESTABLISHED):
+            resource = self._resources.find(name)
+            try:
+                if resource is not None:
+                    await delete_instances(resource)
+            except DeletionProblem as problem:
+                await self._write(name, uid, _terminating("True", problem.reason, str(problem)))
+                return False
+            done = _terminating("False", "InstanceDeletionCompleted", "removed all instances")
+        else:
+            done = _terminating("False", "NeverEstablished", "resource was never established")
+
+        def release(obj: Object) -> None:
+            done(obj)
+            meta = obj["metadata"]
+            kept = [f for f in meta.get("finalizers") or () if f != FINALIZER]
+            if kept:
+                meta["finalizers"] = kept
+            else:
+                meta.pop("finalizers", None)
+
+        await self._write(name, uid, release)
+        return True
+
+
+def _terminating(status: str, reason: str, message: str) -> Callable[[Object], None]:
+    def change(obj: Object) -> None:
+        set_condition(obj, condition(TERMINATING, status, reason, message), now_text())
+
+    return change
+
+
+class _StatusChange:
+    """A function that changes a definition, as an `UpdatedObject`."""
+
+    def __init__(
+        self,
+        uid: str,
+        change: Callable[[Object], Any],
+        based_on: StoredObject | None,
+        field_manager: FieldManager | None,
+    ) -> None:
+        self.uid: str | None = uid or None
+        self._change = change
+        self._based_on = based_on
+        self._field_manager = field_manager
+
+    async def __call__(self, current: StoredObject | None) -> Object:
+        assert current is not None
+        obj = current.data()
+        if self._based_on is not None:
+            # What was decided holds for that state only.
+            obj["metadata"]["resourceVersion"] = str(self._based_on.resource_version)
+        self._change(obj)
+        if self._field_manager is not None:
+            obj = self._field_manager.update(current.data(), obj, MANAGER)
+        return obj

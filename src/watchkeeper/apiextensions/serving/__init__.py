@@ -1,0 +1,1 @@
+"""Custom resources, served: decoding, validation, storage and representation of the kinds that definitions define."""

@@ -1,0 +1,69 @@
+"""Between stored bytes and custom resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from watchkeeper.apiextensions.conversion.interface import Converter
+from watchkeeper.apiextensions.serving.version import CompiledVersion
+from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.storage.codec import JsonCodec, SelectableFields, splice
+from watchkeeper.storage.errors import CorruptObject
+from watchkeeper.storage.interface import StoredObject
+
+Object = dict[str, Any]
+
+
+class CustomCodec(JsonCodec):
+    """Reads and writes objects of one custom resource at its storage version.
+
+    What is read is what the schema of today makes of it. Objects stored at an older version are brought to the storage
+    version if that takes nothing but this process. Where a webhook has to be asked they come as they are stored.
+    """
+
+    def __init__(
+        self,
+        gvk: GroupVersionKind,
+        versions: Mapping[str, CompiledVersion],
+        converter: Converter,
+        selectable_fields: SelectableFields | None = None,
+    ) -> None:
+        """`versions`: all that objects may be stored at, the storage version included."""
+        self.versions = versions
+        self._converter = converter
+        hub = versions[gvk.version]
+        super().__init__(gvk, selectable_fields, decode_old=self._convert_old, on_read=hub.on_read)
+        self._foreign: dict[str, JsonCodec] = {}
+
+    def _convert_old(self, obj: Object) -> Object:
+        return self._converter.convert_nowait([obj], self.gvk.group_version)[0]
+
+    def _read(self, key: str, value: bytes, revision: int) -> StoredObject:
+        if self._converter.is_local or value.startswith(self._starts):
+            return super()._read(key, value, revision)
+        obj = self._parse_value(key, value)
+        found = self._version_of(key, obj)
+        if found.gvk == self.gvk:
+            return super()._read(key, value, revision)
+        try:
+            body = self.body(found.on_read(obj))
+        except Exception as e:
+            raise CorruptObject(f"{key}: what is stored cannot be read as {found.gvk}: {e}", key) from e
+        stored = StoredObject(key, revision, self._head_of(found.gvk), splice(body, revision), self)
+        stored.set_attributes(self.attributes(obj))
+        return stored
+
+    def _version_of(self, key: str, obj: Object) -> CompiledVersion:
+        group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
+        found = self.versions.get(version)
+        if found is None or group != self.gvk.group or obj.get("kind") != self.gvk.kind:
+            text = f"expected {self.gvk.api_version} {self.gvk.kind}, found {obj.get('apiVersion')} {obj.get('kind')}"
+            raise CorruptObject(f"{key}: {text}", key)
+        return found
+
+    def _head_of(self, gvk: GroupVersionKind) -> bytes:
+        codec = self._foreign.get(gvk.version)
+        if codec is None:
+            codec = self._foreign[gvk.version] = JsonCodec(gvk)
+        return codec.head

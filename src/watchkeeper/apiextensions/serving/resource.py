@@ -1,0 +1,366 @@
+"""One definition, served: its storage, its stores and its scopes, made when a request first needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import orjson
+
+from watchkeeper.apiextensions.conversion.interface import Converter
+from watchkeeper.apiextensions.conversion.none import NoneConverter
+from watchkeeper.apiextensions.schema.nodes import to_schema
+from watchkeeper.apiextensions.serving.codec import CustomCodec
+from watchkeeper.apiextensions.serving.columns import table_of
+from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined, version_order
+from watchkeeper.apiextensions.serving.scale import SCALE, CustomScaleStore, ScalePaths
+from watchkeeper.apiextensions.serving.selectable import field_labels, label_converter, selectable_fields
+from watchkeeper.apiextensions.serving.skeleton import skeleton
+from watchkeeper.apiextensions.serving.store import CustomStore
+from watchkeeper.apiextensions.serving.strategy import CustomStatusStrategy, CustomStrategy
+from watchkeeper.apiextensions.serving.version import CompiledVersion
+from watchkeeper.apiextensions.serving.versioned import VersionedStorage
+from watchkeeper.apis.behavior import KindBehavior
+from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
+from watchkeeper.endpoints.installer import patch_types
+from watchkeeper.endpoints.scope import FieldManager, Scope, ServedResource, Services
+from watchkeeper.meta.gvk import GroupVersionResource
+from watchkeeper.registry.store import StatusStore, StoreConfig
+from watchkeeper.runtime.scheme import Kind
+from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.interface import Interface
+from watchkeeper.storage.prefixes import resource_prefix
+
+Object = dict[str, Any]
+
+VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+ENDING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
+"""What discovery tells of a resource that is about to go."""
+_SUB_VERBS = ("get", "patch", "update")
+
+
+class Backend(Protocol):
+    """What serving takes from the server."""
+
+    services: Services
+
+    def open_storage(self, codec: JsonCodec, prefix: str) -> Interface:
+        """Storage for what is under a key; it costs nothing until it is used."""
+        ...
+
+    def close_storage(self, storage: Interface) -> None:
+        """Close it, watches included, in the background."""
+        ...
+
+    def field_manager(self, kind: Kind, version: CompiledVersion, subresource: str) -> FieldManager | None:
+        """Who keeps track of fields."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """What has been made for a version."""
+
+    scope: Scope
+    subresources: dict[str, Scope]
+
+
+class CustomResource:
+    """Everything that serves one definition, as one revision of it says."""
+
+    def __init__(self, defined: Defined, backend: Backend, make_converter: Callable[[Object], Converter]) -> None:
+        self.defined = defined
+        self._backend = backend
+        self._make_converter = make_converter
+        self._converter: Converter | None = None
+        self._base: Interface | None = None
+        self._compiled: dict[str, CompiledVersion] = {}
+        self._built: dict[str, _Built] = {}
+
+    def __repr__(self) -> str:
+        return f"<CustomResource {self.defined.name}>"
+
+    # -- what is told about it ------------------------------------------------------------------------------------
+
+    def infos(self) -> list[ResourceInfo]:
+        """The resource at each served version, as discovery lists it."""
+        return [self.info(v) for v in self.defined.served_versions]
+
+    def info(self, version: VersionDefined) -> ResourceInfo:
+        """The resource at a version."""
+        defined = self.defined
+        gvk = defined.gvk(version.name)
+        subresources = []
+        if version.has_status:
+            subresources.append(SubresourceInfo("status", gvk, _SUB_VERBS))
+        if version.scale is not None:
+            subresources.append(SubresourceInfo("scale", SCALE, _SUB_VERBS))
+        return ResourceInfo(
+            gvr=GroupVersionResource(defined.group, version.name, defined.plural),
+            kind=gvk,
+            singular=defined.singular,
+            namespaced=defined.namespaced,
+            verbs=ENDING_VERBS if defined.terminating else VERBS,
+            short_names=defined.short_names,
+            categories=defined.categories,
+            subresources=tuple(subresources),
+        )
+
+    def served(self, version: VersionDefined) -> ServedResource:
+        """The resource at a version, for the table of what is served."""
+        return ServedResource(
+            self.info(version),
+            make=lambda: self._scopes(version),
+            custom=True,
+            warning=self._warning(version),
+        )
+
+    def _warning(self, version: VersionDefined) -> str:
+        if not version.deprecated:
+            return ""
+        if version.deprecation_warning is not None:
+            return version.deprecation_warning
+        defined = self.defined
+        text = f"{defined.group}/{version.name} {defined.kind} is deprecated"
+        order = version_order(version.name)
+        newer = [v for v in defined.served_versions if not v.deprecated and version_order(v.name) < order]
+        return f"{text}; use {defined.group}/{newer[0].name} {defined.kind}" if newer else text
+
+    # -- what is made when it is needed ---------------------------------------------------------------------------
+
+    def compiled(self, name: str) -> CompiledVersion:
+        """A version's schema. Raises KeyError for a version that is not defined."""
+        found = self._compiled.get(name)
+        if found is None:
+            version = next((v for v in self.defined.versions if v.name == name), None)
+            if version is None:
+                raise KeyError(name)
+            found = self._compiled[name] = CompiledVersion(
+                self.defined.gvk(name),
+                version.schema_json,
+                has_status=version.has_status,
+                scale=ScalePaths.of(dict(version.scale)) if version.scale is not None else None,
+                keep_unknown=self.defined.keep_unknown,
+            )
+        return found
+
+    @property
+    def converter(self) -> Converter:
+        """Between its versions."""
+        if self._converter is None:
+            self._converter = self._make_converter(orjson.loads(self.defined.conversion))
+        return self._converter
+
+    @property
+    def base(self) -> Interface:
+        """Where all its objects are."""
+        if self._base is None:
+            self._base = self._backend.open_storage(self._codec(), self.prefix)
+        return self._base
+
+    @property
+    def prefix(self) -> str:
+        """The key under which its objects are, without a final slash."""
+        return resource_prefix(self.defined.group, self.defined.plural)
+
+    def _storage_version(self) -> VersionDefined:
+        found = self.defined.storage_version
+        if found is None:
+            raise ValueError(f"{self.defined.name} has no storage version")
+        return found
+
+    def _codec(self) -> CustomCodec:
+        defined = self.defined
+        storage = self._storage_version()
+        versions = {v.name: self.compiled(v.name) for v in defined.versions}
+        return CustomCodec(
+            defined.gvk(storage.name), versions, self.converter, selectable_fields(_entries(self._all_selectable()))
+        )
+
+    def _all_selectable(self) -> tuple[str, ...]:
+        """The selectable fields of all versions that read alike in stored objects."""
+        storage = self._storage_version()
+        if self.converter.is_local:
+            return tuple(dict.fromkeys(path for v in self.defined.versions for path in v.selectable))
+        return storage.selectable
+
+    def _storage_of(self, version: VersionDefined) -> Interface:
+        defined, storage = self.defined, self._storage_version()
+        stored_elsewhere = any(name != storage.name for name in defined.stored_versions)
+        if version.name == storage.name and (self.converter.is_local or not stored_elsewhere):
+            return self.base
+        return VersionedStorage(
+            self.base,
+            stored=self.compiled(storage.name),
+            shown=self.compiled(version.name),
+            converter=self.converter,
+            selectable_fields=selectable_fields(_entries(version.selectable)),
+            same_fields=self.converter.is_local,
+        )
+
+    def storage_store(self) -> CustomStore:
+        """The store at the storage version, whether that is served or not."""
+        scope, _ = self._scopes(self._storage_version())
+        store: CustomStore = scope.store
+        return store
+
+    def _scopes(self, version: VersionDefined) -> tuple[Scope, dict[str, Scope]]:
+        built = self._built.get(version.name)
+        if built is None:
+            built = self._built[version.name] = self._build(version)
+        return built.scope, built.subresources
+
+    def _build(self, version: VersionDefined) -> _Built:
+        compiled = self.compiled(version.name)
+        defined, info, gvk = self.defined, self.info(version), compiled.gvk
+        behavior = self._behavior(version)
+        strategy = CustomStrategy(compiled, behavior, namespaced=defined.namespaced)
+        config = StoreConfig(
+            resource=defined.group_resource,
+            storage=self._storage_of(version),
+            strategy=strategy,
+            prefix=self.prefix,
+        )
+        store = CustomStore(config, is_ending=lambda: self.defined.terminating)
+        kind = Kind(
+            gvk=gvk,
+            hub=gvk,
+            schema=to_schema(compiled.root, gvk.kind),
+            decode=compiled.decode,
+            builtin=False,
+            default=compiled.default,
+        )
+        self._backend.services.scheme.register(kind)
+        scope = self._scope(info, kind, behavior, store, compiled, "")
+        subresources: dict[str, Scope] = {}
+        if version.has_status:
+            status = StatusStore(store, CustomStatusStrategy(compiled, behavior, namespaced=defined.namespaced))
+            subresources["status"] = self._scope(info, kind, behavior, status, compiled, "status")
+        if compiled.scale is not None:
+            scale_kind = self._backend.services.scheme.kind(SCALE)
+            scale = CustomScaleStore(store, compiled.scale, scale_kind.decode)
+            subresources["scale"] = self._scope(info, scale_kind, behavior, scale, compiled, "scale")
+        return _Built(scope, subresources)
+
+    def _scope(
+        self,
+        info: ResourceInfo,
+        kind: Kind,
+        behavior: KindBehavior,
+        store: Any,
+        compiled: CompiledVersion,
+        subresource: str,
+    ) -> Scope:
+        return Scope(
+            services=self._backend.services,
+            info=info,
+            kind=kind,
+            hub=kind.gvk,
+            behavior=behavior,
+            store=store,
+            subresource=subresource,
+            verbs=frozenset(_SUB_VERBS if subresource else VERBS),
+            patch_types=patch_types(kind) if not kind.builtin else _SCALE_PATCHES,
+            field_manager=self._backend.field_manager(kind, compiled, subresource),
+            parent_kind=compiled.gvk if subresource else None,
+        )
+
+    def _behavior(self, version: VersionDefined) -> KindBehavior:
+        defined = self.defined
+        fields = _entries(version.selectable)
+        labels = field_labels(fields)
+        return KindBehavior(
+            kind=defined.gvk(version.name).group_kind,
+            selectable_fields=selectable_fields(fields),
+            selectable_labels=labels,
+            allow_unconditional_update=False,
+            table=table_of(orjson.loads(version.columns)),
+            extra={
+                "list_kind": defined.list_kind,
+                "convert_field_label": label_converter(labels, namespaced=defined.namespaced),
+            },
+        )
+
+    # -- change and end -------------------------------------------------------------------------------------------
+
+    def succeed(self, old: CustomResource) -> frozenset[str]:
+        """Take over from the state before a change; returns the versions whose watches may go on.
+
+        As long as stored objects read alike, their cache and whoever watches it need not notice the change.
+        """
+        if not reads_alike(old.defined, self.defined):
+            old.close()
+            return frozenset()
+        self._base, old._base = old._base, None
+        if self.defined.conversion == old.defined.conversion:
+            self._converter, old._converter = old._converter, None
+        kept = frozenset(v.name for v in self.defined.versions if _same_structure(v, _find(old.defined, v.name)))
+        for name in kept:
+            if name in old._built:
+                self._keep_watches(name, old._built[name])
+        return kept
+
+    def _keep_watches(self, name: str, old: _Built) -> None:
+        """Let the new scope of a version end what goes on in the old one."""
+        version = _find(self.defined, name)
+        if version is None or not version.served:
+            return
+        scope, _ = self._scopes(version)
+        scope.on_close = old.scope.on_close
+
+    def close(self) -> None:
+        """End its watches and give back what it holds."""
+        if self._base is not None:
+            self._backend.close_storage(self._base)
+            self._base = None
+        if self._converter is not None:
+            self._converter.close()
+            self._converter = None
+        for name in self._built:
+            self._backend.services.scheme.unregister(self.defined.gvk(name))
+
+
+_SCALE_PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
+
+
+def _entries(paths: tuple[str, ...]) -> list[Object]:
+    return [{"jsonPath": path} for path in paths]
+
+
+def _find(defined: Defined, name: str) -> VersionDefined | None:
+    return next((v for v in defined.versions if v.name == name), None)
+
+
+def _same_structure(a: VersionDefined, b: VersionDefined | None) -> bool:
+    if b is None:
+        return False
+    return a.schema_json == b.schema_json or skeleton(a.schema_json) == skeleton(b.schema_json)
+
+
+def reads_alike(old: Defined, new: Defined) -> bool:
+    """Whether stored objects read alike before and after a change of their definition."""
+    if old.uid != new.uid or old.conversion != new.conversion or old.keep_unknown != new.keep_unknown:
+        return False
+    if (old.group, old.plural, old.kind, old.namespaced) != (new.group, new.plural, new.kind, new.namespaced):
+        return False
+    a, b = old.storage_version, new.storage_version
+    if a is None or b is None or a.name != b.name or not _same_structure(a, b):
+        return False
+    if set(old.stored_versions) != set(new.stored_versions):
+        return False
+    before = {path for v in old.versions for path in v.selectable}
+    after = {path for v in new.versions for path in v.selectable}
+    if before != after:
+        return False
+    names = {v.name for v in old.versions} & set(old.stored_versions)
+    return all((found := _find(new, name)) is not None and _same_structure(found, _find(old, name)) for name in names)
+
+
+def converter_of(conversion: Object) -> Converter:
+    """The converter that a definition's spec.conversion asks for."""
+    if conversion.get("strategy") != "Webhook":
+        return NoneConverter()
+    from watchkeeper.apiextensions.conversion.webhook import WebhookConverter
+
+    return WebhookConverter(conversion.get("webhook") or {})

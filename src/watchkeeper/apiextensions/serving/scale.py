@@ -1,0 +1,205 @@
+"""The scale subresource of a custom resource: autoscaling/v1 Scale at paths that the definition names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from watchkeeper.meta import errors
+from watchkeeper.meta.field import FieldError, invalid
+from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.registry.derived import DerivedObject
+from watchkeeper.registry.rest import Context, UpdatedObject, UpdateOptions
+from watchkeeper.registry.store import Store
+from watchkeeper.runtime.scheme import Decoder
+from watchkeeper.storage.interface import StoredObject
+
+Object = dict[str, Any]
+
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+_MAX = 2**31 - 1
+_UNSET = -(2**31)
+"""What a Scale says about replicas that are nowhere in the object."""
+_GO_TYPES = {str: "string", bool: "bool", float: "float64", int: "int64", list: "[]interface {}", type(None): "<nil>"}
+
+
+class AccessError(ValueError):
+    """A path that leads to something of another type."""
+
+
+def _go_type(value: Any) -> str:
+    return _GO_TYPES.get(type(value), "map[string]interface {}")
+
+
+def _nested(obj: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """The value at a path, `...` when there is none. Raises AccessError."""
+    value: Any = obj
+    for i, name in enumerate(path):
+        if value.__class__ is not dict:
+            where = "." + ".".join(path[:i])
+            text = f"{value} is of the type {_go_type(value)}, expected map[string]interface{{}}"
+            raise AccessError(f"{where} accessor error: {text}")
+        if name not in value:
+            return ...
+        value = value[name]
+    return value
+
+
+def _typed(obj: Mapping[str, Any], path: tuple[str, ...], kind: type, name: str) -> Any:
+    value = _nested(obj, path)
+    if value is not ... and value.__class__ is not kind:
+        shown = "<nil>" if value is None else value
+        text = f"{shown} is of the type {_go_type(value)}, expected {name}"
+        raise AccessError(f".{'.'.join(path)} accessor error: {text}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where an object keeps what its Scale shows."""
+
+    spec: str
+    status: str
+    selector: str
+
+    @classmethod
+    def of(cls, scale: Mapping[str, Any] | None) -> ScalePaths | None:
+        """The paths that a definition's subresources.scale names."""
+        if scale is None:
+            return None
+        paths = (scale.get(key) or "" for key in ("specReplicasPath", "statusReplicasPath", "labelSelectorPath"))
+        return cls(*paths)
+
+    def spec_errors(self, obj: Object) -> list[FieldError]:
+        """What is wrong with the replicas asked for."""
+        return _replica_errors(obj, self.spec)
+
+    def status_errors(self, obj: Object) -> list[FieldError]:
+        """What is wrong with the replicas there are, and with the selector."""
+        found = _replica_errors(obj, self.status)
+        if self.selector:
+            try:
+                _typed(obj, _split(self.selector), str, "string")
+            except AccessError as problem:
+                found.append(invalid(self.selector, "", str(problem)))
+        return found
+
+    def scale_of(self, obj: Object) -> tuple[Object, bool]:
+        """The Scale of an object, and whether replicas are asked for at all. Raises AccessError."""
+        asked = _typed(obj, _split(self.spec), int, "int64")
+        present = _typed(obj, _split(self.status), int, "int64")
+        selector = _typed(obj, _split(self.selector), str, "string") if self.selector else ...
+        meta = obj["metadata"]
+        kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+        scale: Object = {
+            "kind": "Scale",
+            "apiVersion": "autoscaling/v1",
+            "metadata": {key: meta[key] for key in kept if key in meta},
+            "spec": {"replicas": 0 if asked is ... else _int32(asked)},
+            "status": {"replicas": 0 if present is ... else _int32(present)},
+        }
+        if selector is not ...:
+            scale["status"]["selector"] = selector
+        return scale, asked is not ...
+
+    def set_replicas(self, obj: Object, replicas: int) -> None:
+        """Ask for replicas, in place. Raises AccessError."""
+        *parents, last = _split(self.spec)
+        value: Any = obj
+        for i, name in enumerate(parents):
+            value = value.setdefault(name, {})
+            if value.__class__ is not dict:
+                where = "." + ".".join(parents[: i + 1])
+                raise AccessError(f"value cannot be set because {where} is not a map[string]interface{{}}")
+        value[last] = replicas
+
+
+def _split(path: str) -> tuple[str, ...]:
+    return tuple(path.removeprefix(".").split("."))
+
+
+def _int32(value: int) -> int:
+    return (value + 2**31) % 2**32 - 2**31
+
+
+def _replica_errors(obj: Object, path: str) -> list[FieldError]:
+    try:
+        replicas = _typed(obj, _split(path), int, "int64")
+    except AccessError as problem:
+        return [invalid(path, 0, str(problem))]
+    if replicas is ...:
+        return []
+    if replicas < 0:
+        return [invalid(path, replicas, "should be a non-negative integer")]
+    if replicas > _MAX:
+        return [invalid(path, replicas, f"should be less than or equal to {_MAX}")]
+    return []
+
+
+class CustomScaleStore:
+    """Reads and writes Scales of one custom resource."""
+
+    def __init__(self, store: Store, paths: ScalePaths, encode: Decoder) -> None:
+        """`encode` makes a Scale what its type's encoder writes."""
+        self._store = store
+        self._paths = paths
+        self._encode = encode
+
+    def get_nowait(self, ctx: Context, name: str, resource_version: str) -> StoredObject | None:
+        """Never at once: the Scale has to be made."""
+        return None
+
+    async def get(self, ctx: Context, name: str, resource_version: str) -> Object:
+        """The Scale."""
+        found = await self._store.get(ctx, name, resource_version)
+        try:
+            scale, is_set = self._paths.scale_of(found.data())
+        except AccessError as problem:
+            raise errors.internal_error(str(problem)) from problem
+        if not is_set:
+            raise errors.internal_error(f'the spec replicas field "{self._paths.spec}" does not exist')
+        return self._encode(scale, None)
+
+    async def update(
+        self, ctx: Context, name: str, updated: UpdatedObject, options: UpdateOptions
+    ) -> tuple[Object, bool]:
+        """Change the number of replicas asked for. Raises what is wrong with the object then."""
+        change = _ScaleChange(self._paths, self._encode, updated, options)
+        result, _ = await self._store.update(ctx, name, change, UpdateOptions(dry_run=options.dry_run))
+        obj = result.data() if isinstance(result, StoredObject) else result
+        try:
+            scale, _ = self._paths.scale_of(obj)
+        except AccessError as problem:
+            raise errors.bad_request(str(problem)) from problem
+        return self._encode(scale, None), False
+
+
+class _ScaleChange:
+    def __init__(self, paths: ScalePaths, encode: Decoder, updated: UpdatedObject, options: UpdateOptions) -> None:
+        self._paths = paths
+        self._encode = encode
+        self._updated = updated
+        self._options = options
+        self.uid: str | None = updated.uid
+
+    async def __call__(self, current: StoredObject | None) -> Object:
+        assert current is not None
+        obj = current.data()
+        try:
+            old, is_set = self._paths.scale_of(obj)
+            if not is_set:
+                old["spec"]["replicas"] = _UNSET
+            new = await self._updated(DerivedObject(current, self._encode(old, None)))
+            replicas = (new.get("spec") or {}).get("replicas") or 0
+            if replicas == _UNSET:
+                raise errors.bad_request(f'the spec replicas field "{self._paths.spec}" cannot be empty')
+            self._paths.set_replicas(obj, replicas)
+        except AccessError as problem:
+            raise errors.internal_error(str(problem)) from problem
+        if self._options.validate_update is not None:
+            await self._options.validate_update(new, old)
+        asked = (new.get("metadata") or {}).get("resourceVersion")
+        if asked:
+            obj["metadata"]["resourceVersion"] = asked
+        return obj

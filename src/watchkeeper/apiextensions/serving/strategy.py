@@ -1,0 +1,139 @@
+"""How custom resources are created and updated (apiextensions-apiserver's customResourceStrategy)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watchkeeper.apiextensions.serving.version import CompiledVersion
+from watchkeeper.apis.behavior import KindBehavior
+from watchkeeper.apis.validation.metadata import validate_object_meta, validate_object_meta_update
+from watchkeeper.apis.validation.names import is_qualified_name
+from watchkeeper.meta import errors
+from watchkeeper.meta.field import FieldError, go_quote
+from watchkeeper.registry.metadata import metadata_of
+from watchkeeper.registry.rest import Context
+from watchkeeper.registry.strategy import StatusStrategy, Strategy, carry, carry_system_metadata, carry_times
+from watchkeeper.runtime.scheme import gvk_of
+
+Object = dict[str, Any]
+
+_STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+
+class CustomStrategy(Strategy):
+    """The strategy of one version."""
+
+    def __init__(self, version: CompiledVersion, behavior: KindBehavior, *, namespaced: bool) -> None:
+        super().__init__(version.gvk, behavior, namespaced=namespaced, has_status=version.has_status)
+        self.version = version
+
+    def before_create(self, ctx: Context, obj: Object) -> None:
+        """Make a decoded, defaulted object ready to be stored, in place. Raises Invalid."""
+        meta = metadata_of(obj)
+        meta.pop("deletionTimestamp", None)
+        meta.pop("deletionGracePeriodSeconds", None)
+        if not self.namespaced:
+            meta.pop("namespace", None)
+        if self.has_status:
+            obj.pop("status", None)
+        meta["generation"] = 1
+        found = self.version.type_errors(obj)
+        if not found:
+            found = validate_object_meta(meta, namespaced=self.namespaced)
+            found = self.version.errors_of_new(obj, found)
+        if found:
+            raise errors.invalid(gvk_of(obj).group_kind, meta.get("name", ""), found)
+        for text in finalizer_warnings(meta, {}):
+            ctx.warn(text)
+
+    def before_update(self, ctx: Context, obj: Object, old: Object) -> None:
+        """Make a new state ready to be stored in place of the old, in place. Raises Invalid."""
+        meta, old_meta = metadata_of(obj), old["metadata"]
+        if not self.namespaced:
+            meta.pop("namespace", None)
+        carry_system_metadata(meta, old_meta)
+        self.prepare_for_update(obj, old)
+        meta = obj["metadata"]
+        if not meta.get("uid"):
+            meta["uid"] = old_meta["uid"]
+        carry_times(meta, old_meta)
+        found = validate_object_meta_update(meta, old_meta)
+        found += self.update_errors(ctx, obj, old)
+        if found:
+            raise errors.invalid(gvk_of(obj).group_kind, meta.get("name", ""), found)
+        for text in self.warnings_on_update(obj, old):
+            ctx.warn(text)
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        """Keep the status that has a subresource of its own; count a generation for all but changed metadata."""
+        if self.has_status:
+            carry(obj, old, "status")
+        if not _same_but_metadata(obj, old):
+            obj["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+    def update_errors(self, ctx: Context, obj: Object, old: Object) -> list[FieldError]:
+        """All that is wrong with the new state or the change, as the kind's own validation tells it."""
+        found = self.version.type_errors(obj)
+        if found:
+            return found
+        found = validate_object_meta_update(obj["metadata"], old["metadata"])
+        return self.version.errors_of_update(obj, old, found, ctx.warn)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        """About finalizers that have come."""
+        return finalizer_warnings(obj["metadata"], old["metadata"])
+
+
+class CustomStatusStrategy(CustomStrategy, StatusStrategy):
+    """The strategy of the status subresource."""
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        """Keep all of the old object but status, and who owns which field."""
+        status, managed = obj.get("status", self), obj["metadata"].get("managedFields")
+        meta = dict(old["metadata"])
+        meta.pop("managedFields", None)
+        if managed:
+            meta["managedFields"] = managed
+        obj.clear()
+        obj.update(old)
+        obj["metadata"] = meta
+        if status is self:
+            obj.pop("status", None)
+        else:
+            obj["status"] = status
+
+    def update_errors(self, ctx: Context, obj: Object, old: Object) -> list[FieldError]:
+        """All that is wrong with the new status."""
+        found = self.version.type_errors(obj)
+        if found:
+            return found
+        found = validate_object_meta_update(obj["metadata"], old["metadata"])
+        return self.version.errors_of_status(obj, old, found, ctx.warn)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        """None: finalizers cannot come through status."""
+        return []
+
+
+def _same_but_metadata(obj: Object, old: Object) -> bool:
+    return {k: v for k, v in obj.items() if k != "metadata"} == {k: v for k, v in old.items() if k != "metadata"}
+
+
+def finalizer_warnings(meta: Object, old: Object) -> list[str]:
+    """About finalizers that are not as they should be named, as far as they are new."""
+    names = meta.get("finalizers")
+    if not names:
+        return []
+    known = set(old.get("finalizers") or ())
+    warnings: list[str] = []
+    for name in sorted(set(names) - known):
+        where = f"metadata.finalizers: {go_quote(name)}"
+        warnings += [f"{where}: {wrong}" for wrong in is_qualified_name(name)]
+        if "/" in name or name in _STANDARD_FINALIZERS:
+            continue
+        path = " including a path (/)" if "." in name else ""
+        advice = (
+            f"prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer writers"
+        )
+        warnings.append(f"{where}: {advice}")
+    return warnings

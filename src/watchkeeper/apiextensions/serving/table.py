@@ -1,0 +1,161 @@
+"""Keeps what is served equal to the definitions: the table, discovery and OpenAPI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from watchkeeper.apiextensions.conversion.interface import Converter
+from watchkeeper.apiextensions.serving.defined import Defined, version_order
+from watchkeeper.apiextensions.serving.resource import Backend, CustomResource, converter_of
+from watchkeeper.apis.catalog import ResourceInfo
+from watchkeeper.endpoints.discovery import Discovery, DiscoveryGroup, DiscoveryVersion
+from watchkeeper.endpoints.openapi.custom import CustomVersion
+from watchkeeper.endpoints.scope import ServedTable
+from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+
+Object = dict[str, Any]
+
+
+class OpenAPISink(Protocol):
+    """Who describes what is served."""
+
+    def set_custom(self, custom: CustomVersion) -> None:
+        """Describe a version of a custom resource."""
+        ...
+
+    def remove_custom(self, group_version: GroupVersion, resource: str) -> None:
+        """Describe it no more."""
+        ...
+
+
+class CustomResources:
+    """All custom resources of a server. Everything is synchronous; `flush` tells discovery of what has changed."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        served: ServedTable,
+        discovery: Discovery,
+        openapi: OpenAPISink,
+        make_converter: Callable[[Object], Converter] = converter_of,
+    ) -> None:
+        self._backend = backend
+        self._served = served
+        self._discovery = discovery
+        self._openapi = openapi
+        self._make_converter = make_converter
+        self._resources: dict[str, CustomResource] = {}
+        self._groups: dict[str, set[str]] = {}
+        """Group -> names of the definitions that are established."""
+        self._builtin = frozenset(served.groups())
+        self._stale: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<CustomResources: {len(self._resources)}>"
+
+    def find(self, name: str) -> CustomResource | None:
+        """What serves a definition."""
+        return self._resources.get(name)
+
+    def __iter__(self) -> Iterator[CustomResource]:
+        return iter(self._resources.values())
+
+    def apply(self, defined: Defined) -> None:
+        """Serve a definition as it is now."""
+        old = self._resources.get(defined.name)
+        if old is not None and old.defined == defined:
+            return
+        if not defined.served:
+            self.remove(defined.name)
+            return
+        new = CustomResource(defined, self._backend, self._make_converter)
+        kept = new.succeed(old) if old is not None else frozenset[str]()
+        self._resources[defined.name] = new
+        self._serve(new, kept)
+        names = {v.name for v in defined.served_versions}
+        for version in old.defined.served_versions if old is not None else ():
+            if version.name not in names:
+                self._end(defined, version.name)
+        self._note(defined)
+
+    def _serve(self, resource: CustomResource, kept: frozenset[str]) -> None:
+        defined = resource.defined
+        for version in defined.served_versions:
+            before = self._served.find(defined.group, version.name, defined.plural)
+            self._served.add(resource.served(version), custom=defined.group not in self._builtin)
+            if before is not None and version.name not in kept:
+                before.close()
+            if defined.established:
+                self._openapi.set_custom(
+                    CustomVersion(resource.info(version), defined.list_kind, schema_json=version.schema_json)
+                )
+
+    def _end(self, defined: Defined, version: str) -> None:
+        self._served.remove(defined.group, version, defined.plural)
+        self._openapi.remove_custom(GroupVersion(defined.group, version), defined.plural)
+
+    def _note(self, defined: Defined) -> None:
+        names = self._groups.setdefault(defined.group, set())
+        if defined.established:
+            names.add(defined.name)
+        else:
+            names.discard(defined.name)
+        self._stale.add(defined.group)
+
+    def remove(self, name: str) -> None:
+        """Serve a definition no more: its watches end, its storage is closed."""
+        resource = self._resources.pop(name, None)
+        if resource is None:
+            return
+        defined = resource.defined
+        for version in defined.served_versions:
+            self._end(defined, version.name)
+        resource.close()
+        self._groups.get(defined.group, set()).discard(name)
+        self._stale.add(defined.group)
+
+    def flush(self) -> None:
+        """Let discovery tell of all changes so far."""
+        for group in self._stale:
+            found = self._discovery_group(group)
+            if found is not None:
+                self._discovery.set_group(found)
+            elif group not in self._builtin:
+                self._discovery.remove_group(group)
+                self._groups.pop(group, None)
+        self._stale.clear()
+
+    def _discovery_group(self, group: str) -> DiscoveryGroup | None:
+        infos: dict[str, list[ResourceInfo]] = {}
+        stored: dict[str, dict[str, GroupVersionKind]] = {}
+        for name in sorted(self._groups.get(group, ())):
+            resource = self._resources[name]
+            storage = resource.defined.storage_version
+            for info in resource.infos():
+                infos.setdefault(info.gvr.version, []).append(info)
+                if storage is not None:
+                    at = stored.setdefault(info.gvr.version, {})
+                    at[info.gvr.resource] = resource.defined.gvk(storage.name)
+        if not infos:
+            return None
+        builtin = self._builtin_versions(group)
+        versions = [
+            DiscoveryVersion(version, tuple(infos[version]), stored.get(version, {}), custom=True)
+            for version in sorted(infos, key=version_order)
+            if version not in {v.version for v in builtin}
+        ]
+        return DiscoveryGroup(group, (*builtin, *versions))
+
+    def _builtin_versions(self, group: str) -> tuple[DiscoveryVersion, ...]:
+        """What the server itself serves of the group: its versions come first and are told of as they are."""
+        if group not in self._builtin:
+            return ()
+        found = self._discovery.group(group)
+        return tuple(v for v in found.versions if not v.custom) if found is not None else ()
+
+    def close(self) -> None:
+        """End everything."""
+        for name in list(self._resources):
+            self.remove(name)
+        self.flush()

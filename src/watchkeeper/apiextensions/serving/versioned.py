@@ -1,0 +1,275 @@
+"""A custom resource at one of its versions, over the storage of all of them.
+
+`VersionedStorage` is a `storage.Interface`: what is read is converted to its version, what is written is converted to
+the storage version. Watchers share converted events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from watchkeeper.apiextensions.conversion.interface import Converter
+from watchkeeper.apiextensions.serving.version import CompiledVersion
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.storage.codec import JsonCodec, SelectableFields
+from watchkeeper.storage.interface import (
+    DeleteOptions,
+    EventType,
+    Interface,
+    ListOptions,
+    ListResult,
+    Stats,
+    StoredObject,
+    UpdateFunc,
+    UpdateOptions,
+    Watcher,
+    WatchEvent,
+    WatchOptions,
+)
+from watchkeeper.storage.predicate import SELECT_ALL, SelectionPredicate
+
+Object = dict[str, Any]
+
+_ALWAYS_KNOWN = frozenset({"metadata.name", "metadata.namespace"})
+
+
+class VersionedStorage:
+    """One version. Closing it leaves the storage beneath open."""
+
+    def __init__(
+        self,
+        base: Interface,
+        *,
+        stored: CompiledVersion,
+        shown: CompiledVersion,
+        converter: Converter,
+        selectable_fields: SelectableFields | None,
+        same_fields: bool,
+    ) -> None:
+        """`same_fields`: field selectors of this version can be answered by what `base` knows of stored objects."""
+        self.base = base
+        self.codec = JsonCodec(shown.gvk, selectable_fields)
+        self._stored = stored
+        self._shown = shown
+        self._converter = converter
+        self._same_fields = same_fields
+        self.key = ("converted", shown.gvk)
+
+    def __repr__(self) -> str:
+        return f"<VersionedStorage {self._shown.gvk.api_version} over {self._stored.gvk.api_version}>"
+
+    # -- there and back -------------------------------------------------------------------------------------------
+
+    def is_shown(self, stored: StoredObject) -> bool:
+        """Whether an object is at this version already."""
+        return stored.head == self.codec.head
+
+    def wrap(self, stored: StoredObject, obj: Object) -> StoredObject:
+        """The object that a conversion has made of a stored one."""
+        self._shown.prune(obj)
+        found = self.codec.wrap(stored.key, self.codec.body(obj), stored.resource_version)
+        found.set_attributes(self.codec.attributes(obj))
+        return found
+
+    def show_nowait(self, stored: StoredObject) -> StoredObject:
+        """The object at this version; only when the conversion is local."""
+        if self.is_shown(stored):
+            return stored
+        return self.wrap(stored, self._converter.convert_nowait([stored.data()], self._shown.gvk.group_version)[0])
+
+    async def show(self, items: Sequence[StoredObject]) -> list[StoredObject]:
+        """Objects at this version, converted together."""
+        if self._converter.is_local:
+            return [self.show_nowait(item) for item in items]
+        shown = list(items)
+        foreign = [i for i, item in enumerate(items) if not self.is_shown(item)]
+        if not foreign:
+            return shown
+        objects = await self._converter.convert([items[i].data() for i in foreign], self._shown.gvk.group_version)
+        for i, obj in zip(foreign, objects, strict=True):
+            shown[i] = self.wrap(items[i], obj)
+        return shown
+
+    async def _show_one(self, stored: StoredObject) -> StoredObject:
+        return (await self.show([stored]))[0]
+
+    async def _to_storage(self, obj: Object) -> Object:
+        if self._shown is self._stored:
+            return obj
+        (converted,) = await self._converter.convert([obj], self._stored.gvk.group_version)
+        return self._stored.on_read(converted)
+
+    # -- storage.Interface ----------------------------------------------------------------------------------------
+
+    async def create(self, key: str, obj: Object, *, ttl: int = 0) -> StoredObject:
+        """Store a new object of this version."""
+        return await self._show_one(await self.base.create(key, await self._to_storage(obj), ttl=ttl))
+
+    async def get(self, key: str, *, resource_version: str = "") -> StoredObject:
+        """Read one object."""
+        return await self._show_one(await self.base.get(key, resource_version=resource_version))
+
+    def get_nowait(self, key: str, *, resource_version: str = "") -> StoredObject | None:
+        """The same when it can be answered at once."""
+        found = self.base.get_nowait(key, resource_version=resource_version)
+        if found is None or self.is_shown(found):
+            return found
+        return self.show_nowait(found) if self._converter.is_local else None
+
+    async def get_list(self, prefix: str, options: ListOptions) -> ListResult:
+        """List what is under `prefix`."""
+        base_predicate, after = self._split(options.predicate)
+        asked = options
+        if base_predicate is not options.predicate:
+            # What is filtered after conversion cannot be paged before it.
+            asked = ListOptions(
+                resource_version=options.resource_version, match=options.match, predicate=base_predicate
+            )
+        found = await self.base.get_list(prefix, asked)
+        items = await self.show(found.items)
+        if after is not None:
+            items = [item for item in items if after(item)]
+        return ListResult(items, found.resource_version, found.continue_token, found.remaining)
+
+    def _split(self, predicate: SelectionPredicate) -> tuple[SelectionPredicate, Callable[[StoredObject], bool] | None]:
+        """What the storage beneath can select by, and what is left to be asked of converted objects."""
+        if predicate.field.is_empty() or self._same_fields or set(predicate.field.choices()) <= _ALWAYS_KNOWN:
+            return predicate, None
+        field = predicate.field
+        return SelectionPredicate(predicate.label, SELECT_ALL), lambda item: field.matches(item.attributes.fields)
+
+    async def guaranteed_update(
+        self, key: str, update: UpdateFunc, options: UpdateOptions = UpdateOptions()
+    ) -> StoredObject:
+        """Change an object by a function of its state at this version."""
+
+        async def attempt(current: StoredObject | None) -> Object:
+            shown = await self._show_one(current) if current is not None else None
+            new = update(shown)
+            obj = await new if isinstance(new, Awaitable) else new
+            return await self._to_storage(obj)
+
+        return await self._show_one(await self.base.guaranteed_update(key, attempt, options))
+
+    async def delete(self, key: str, options: DeleteOptions = DeleteOptions()) -> StoredObject:
+        """Delete an object; returns its last state."""
+        validate = options.validate
+        if validate is not None:
+            check = validate
+
+            async def validate_shown(current: StoredObject) -> None:
+                outcome = check(await self._show_one(current))
+                if outcome is not None:
+                    await outcome
+
+            options = DeleteOptions(preconditions=options.preconditions, validate=validate_shown, unsafe=options.unsafe)
+        return await self._show_one(await self.base.delete(key, options))
+
+    async def watch(self, prefix: str, options: WatchOptions) -> Watcher:
+        """Follow what is under `prefix`."""
+        predicate, after = self._split(options.predicate)
+        if after is not None:
+            options = WatchOptions(
+                resource_version=options.resource_version,
+                match=options.match,
+                send_initial_events=options.send_initial_events,
+                bookmarks=options.bookmarks,
+                predicate=predicate,
+                deadline=options.deadline,
+            )
+        return VersionedWatcher(self, await self.base.watch(prefix, options), after)
+
+    async def count(self, prefix: str) -> int:
+        """How many objects are under `prefix`."""
+        return await self.base.count(prefix)
+
+    async def stats(self) -> Stats:
+        """How much is stored."""
+        return await self.base.stats()
+
+    async def current_resource_version(self) -> int:
+        """The storage's latest version."""
+        return await self.base.current_resource_version()
+
+    def ready(self) -> str:
+        """As the storage beneath."""
+        return self.base.ready()
+
+    async def close(self) -> None:
+        """Nothing of its own to close."""
+
+
+class VersionedWatcher:
+    """Events of a watcher beneath, at one version."""
+
+    def __init__(
+        self, storage: VersionedStorage, source: Watcher, selects: Callable[[StoredObject], bool] | None
+    ) -> None:
+        self._storage = storage
+        self._source = source
+        self._selects = selects
+        self._selected: set[str] = set()
+        self._closed = False
+
+    async def next_batch(self, max_events: int = 1000) -> list[WatchEvent]:
+        """The next events; [] when it has ended."""
+        while batch := await self._source.next_batch(max_events):
+            try:
+                events = await self._converted(batch)
+            except ApiError as error:
+                self.close()
+                return [WatchEvent(EventType.ERROR, error=error)]
+            events = [e for event in events if (e := self._selection(event)) is not None]
+            if self._closed:
+                break
+            if events:
+                return events
+        return []
+
+    def close(self) -> None:
+        """Stop."""
+        self._closed = True
+        self._source.close()
+
+    async def _converted(self, batch: list[WatchEvent]) -> list[WatchEvent]:
+        """Each event at this version: converted once, whoever watches."""
+        storage = self._storage
+        found: list[WatchEvent] = []
+        missing: list[int] = []
+        for i, event in enumerate(batch):
+            stored = event.object
+            if stored is None or storage.is_shown(stored):
+                found.append(event)
+                continue
+            kept: Any = event.encodings.get(storage.key)
+            found.append(event if kept is None else kept)
+            if kept is None:
+                missing.append(i)
+        if not missing:
+            return found
+        objects = [batch[i].object for i in missing]
+        shown = await storage.show([obj for obj in objects if obj is not None])
+        for i, obj in zip(missing, shown, strict=True):
+            event = batch[i]
+            new = WatchEvent(event.type, obj)
+            event.encodings[storage.key] = new  # type: ignore[assignment]
+            found[i] = new
+        return found
+
+    def _selection(self, event: WatchEvent) -> WatchEvent | None:
+        """The event as a watcher with a selector on converted fields sees it."""
+        if self._selects is None or event.object is None:
+            return event
+        key, selected = event.object.key, self._selects(event.object)
+        known = key in self._selected
+        if event.type is EventType.DELETED:
+            self._selected.discard(key)
+            return event if known or selected else None
+        if selected:
+            self._selected.add(key)
+            if event.type is EventType.MODIFIED and not known:
+                return WatchEvent(EventType.ADDED, event.object)
+            return event
+        self._selected.discard(key)
+        return WatchEvent(EventType.DELETED, event.object) if known else None

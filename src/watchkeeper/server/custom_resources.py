@@ -1,0 +1,111 @@
+"""Custom resources in a server: what they take from it, and how they come into it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.apiextensions.definition.behavior import DEFINITION_BEHAVIOR
+from watchkeeper.apiextensions.definition.defaults import set_defaults
+from watchkeeper.apiextensions.definition.model import GROUP, KIND
+from watchkeeper.apiextensions.lifecycle.controller import DefinitionController
+from watchkeeper.apiextensions.lifecycle.store import DefinitionStore
+from watchkeeper.apiextensions.serving.table import CustomResources
+from watchkeeper.apiextensions.serving.version import CompiledVersion
+from watchkeeper.apis.behavior import Behaviors
+from watchkeeper.endpoints.discovery import Discovery
+from watchkeeper.endpoints.openapi.documents import OpenAPI
+from watchkeeper.endpoints.scope import FieldManager, ServedTable, Services
+from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
+from watchkeeper.registry.store import StatusStore
+from watchkeeper.runtime.managedfields import FieldManager as Tracker
+from watchkeeper.runtime.managedfields import Filter, excluding
+from watchkeeper.runtime.scheme import Kind, Scheme
+from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.interface import Interface
+
+log = logging.getLogger(__name__)
+
+DEFINITIONS = GroupResource(GROUP, "customresourcedefinitions")
+STORES = {DEFINITIONS: DefinitionStore}
+"""For the registry: how definitions are deleted."""
+
+OpenStorage = Callable[[JsonCodec, str], Interface]
+
+
+def with_definitions(scheme: Scheme, behaviors: Behaviors) -> Behaviors:
+    """Make definitions what they are: their defaults go into the scheme, their behavior is returned among all."""
+    scheme.kind(GroupVersionKind(GROUP, "v1", KIND)).default = set_defaults
+    return behaviors.including([DEFINITION_BEHAVIOR])
+
+
+class CustomResourceSupport:
+    """Serves custom resources as their definitions come and go. Implements `serving.resource.Backend`."""
+
+    def __init__(
+        self,
+        services: Services,
+        served: ServedTable,
+        discovery: Discovery,
+        openapi: OpenAPI,
+        open_storage: OpenStorage,
+    ) -> None:
+        self.services = services
+        self._open_storage = open_storage
+        self._tasks = TaskOwner("custom-resources")
+        self._storages: list[Interface] = []
+        self.resources = CustomResources(self, served, discovery, openapi)
+        found = served.find(GROUP, "v1", DEFINITIONS.resource)
+        assert found is not None
+        status = found.subresources["status"]
+        assert isinstance(status.store, StatusStore)
+        self.controller = DefinitionController(found.scope.store, status.store, self.resources, status.field_manager)
+
+    def start(self) -> None:
+        """Begin to follow the definitions."""
+        self.controller.start()
+
+    async def wait(self) -> None:
+        """Return once all custom resources that are defined are served."""
+        await self.controller.wait()
+
+    async def close(self) -> None:
+        """End all of them. Idempotent."""
+        await self.controller.close()
+        await self._tasks.close()
+        await asyncio.gather(*(s.close() for s in self._storages), return_exceptions=True)
+        self._storages.clear()
+
+    # -- Backend --------------------------------------------------------------------------------------------------
+
+    def open_storage(self, codec: JsonCodec, prefix: str) -> Interface:
+        """Storage for what is under a key."""
+        storage = self._open_storage(codec, prefix)
+        self._storages.append(storage)
+        return storage
+
+    def close_storage(self, storage: Interface) -> None:
+        """Close it in the background."""
+        self._storages.remove(storage)
+        self._tasks.start(f"close {storage!r}", _close(storage))
+
+    def field_manager(self, kind: Kind, version: CompiledVersion, subresource: str) -> FieldManager | None:
+        """Who keeps track of fields."""
+        if subresource not in ("", "status"):
+            return None
+        keep: Filter | None = None
+        if subresource == "status":
+            keep = excluding("metadata", "spec")
+        elif version.has_status:
+            keep = excluding("status")
+        filters = {} if keep is None else {kind.gvk.api_version: keep}
+        return Tracker(self.services.scheme, kind, subresource=subresource, filters=filters)
+
+
+async def _close(storage: Interface) -> None:
+    try:
+        await storage.close()
+    except Exception:
+        log.exception("%r did not end well", storage)
