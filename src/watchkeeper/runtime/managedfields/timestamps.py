@@ -10,11 +10,13 @@ Object = dict[str, Any]
 def keep_times_of_unchanged(new: Object, old: Object) -> None:
     """Give the record of `new`, in place, the times of `old` when the objects are otherwise the same."""
     ours, theirs = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
-    if not ours or not theirs or len(ours) != len(theirs) or ours == theirs:
+    if not ours or not theirs or len(ours) != len(theirs):
         return
-    for entry, before in zip(ours, theirs, strict=True):
-        if entry is not before and entry != before and _untimed(entry) != _untimed(before):
-            return
+    pairs = list(zip(ours, theirs, strict=True))
+    if all(entry.get("time") == before.get("time") for entry, before in pairs):
+        return
+    if any(_untimed(entry) != _untimed(before) for entry, before in pairs):
+        return
     if _without_record(new) == _without_record(old):
         new["metadata"]["managedFields"] = theirs
 

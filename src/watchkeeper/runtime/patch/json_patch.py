@@ -1,7 +1,8 @@
 """JSON patch (RFC 6902), with the leniencies of the reference's library.
 
 `replace` sets an absent member of an object, `copy` from an absent member copies null, a missing `value` is null, and
-negative indices count from the end of a list.
+negative indices count from the end of a list. What comes before the first slash of a path does not count. Only `test`
+and `replace` can mean the whole document, and it stays as it is when `replace` has neither an object nor a list for it.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ class JsonPatch:
             operations = orjson.loads(body)
         except ValueError as error:
             raise errors.bad_request(f"error decoding patch: {error}") from error
+        operations = [] if operations is None else operations
         if not isinstance(operations, list):
-            raise errors.bad_request(f"error decoding patch: cannot unmarshal {_json_type(operations)} into a list")
-        if not all(isinstance(o, dict) for o in operations):
-            raise errors.bad_request("error decoding patch: an operation is no object")
+            raise _undecodable(operations, "value of type []handlers.jsonPatchOp")
+        operations = [{} if each is None else each for each in operations]
+        for each in operations:
+            _check_operation(each)
         if len(operations) > MAX_OPERATIONS:
             raise errors.request_entity_too_large(
                 f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
@@ -68,9 +71,17 @@ def does_not_apply() -> ApiError:
     return ApiError(422, "Invalid", message, details={})
 
 
-def _json_type(value: Any) -> str:
-    names = {bool: "bool", str: "string", int: "number", float: "number", dict: "object", type(None): "null"}
-    return names[type(value)]
+def _check_operation(operation: Any) -> None:
+    if not isinstance(operation, dict):
+        raise _undecodable(operation, "value of type handlers.jsonPatchOp")
+    for name in ("op", "path", "from"):
+        if not isinstance(operation.get(name), (str, type(None))):
+            raise _undecodable(operation[name], f"struct field jsonPatchOp.{name} of type string")
+
+
+def _undecodable(value: Any, where: str) -> ApiError:
+    names = {bool: "bool", str: "string", int: "number", float: "number", dict: "object", list: "array"}
+    return errors.bad_request(f"error decoding patch: json: cannot unmarshal {names[type(value)]} into Go {where}")
 
 
 class _Document:
@@ -93,10 +104,11 @@ class _Document:
         self.set(path, operation.get("value"), insert=True)
 
     def _replace(self, operation: dict[str, Any], path: str) -> None:
-        if path == "":
-            self.root = operation.get("value")
-            return
-        self.set(path, operation.get("value"), insert=False)
+        value = operation.get("value")
+        if path:
+            self.set(path, value, insert=False)
+        elif isinstance(value, (dict, list)):
+            self.root = value
 
     def _remove(self, _operation: dict[str, Any], path: str) -> None:
         self.take(path)
@@ -111,7 +123,7 @@ class _Document:
         source = operation.get("from")
         if not isinstance(source, str):
             raise _DoesNotApply
-        value = self.get(source)
+        value = self.get(_split(source))
         encoded = orjson.dumps(None if value is _ABSENT else value)
         self._copied += len(encoded)
         if self._copied > _MAX_COPIED_BYTES:
@@ -119,15 +131,14 @@ class _Document:
         self.set(path, orjson.loads(encoded), insert=True)
 
     def _test(self, operation: dict[str, Any], path: str) -> None:
-        value = self.get(path)
+        value = self.get(_split(path)) if path else self.root
         if not _equal(None if value is _ABSENT else value, operation.get("value")):
             raise _DoesNotApply
 
     # -- walking ----------------------------------------------------------------------------------------------
 
-    def get(self, path: str) -> Any:
+    def get(self, parts: list[str]) -> Any:
         """The value at a path; _ABSENT for a member that its object lacks."""
-        parts = _split(path)
         value = self.root
         for index, part in enumerate(parts):
             last = index == len(parts) - 1
@@ -170,9 +181,6 @@ class _Document:
 
     def set(self, path: str, value: Any, *, insert: bool) -> None:
         """Put a value at a path: into a list before what is there (`insert`), or in its place."""
-        if path == "":
-            self.root = value
-            return
         parts = _split(path)
         parent, key = self._parent(parts), parts[-1]
         if isinstance(parent, dict):
@@ -192,8 +200,6 @@ class _Document:
     def take(self, path: str) -> Any:
         """Remove and return the value at a path."""
         parts = _split(path)
-        if not parts:
-            raise _DoesNotApply
         parent, key = self._parent(parts), parts[-1]
         if isinstance(parent, dict):
             if key not in parent:
@@ -213,15 +219,13 @@ _ACTIONS = {
 
 
 def _split(path: str) -> list[str]:
-    if path == "":
-        return []
-    if not path.startswith("/"):
+    if "/" not in path:
         raise _DoesNotApply
-    return [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]
+    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
 
 
 def _number(part: str) -> int:
-    digits = part[1:] if part.startswith("-") else part
+    digits = part[1:] if part.startswith(("-", "+")) else part
     if not (digits.isascii() and digits.isdigit()):
         raise _DoesNotApply
     return int(part)

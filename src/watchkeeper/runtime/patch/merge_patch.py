@@ -1,4 +1,7 @@
-"""JSON merge patch (RFC 7386)."""
+"""JSON merge patch (RFC 7386).
+
+Like the reference, it drops nulls also from objects in lists that take the place of anything but an object.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +43,22 @@ def read_patch_object(body: bytes) -> tuple[Object, Pairs | None]:
     return patch, read_pairs(body) if repeats_fields(body, patch) else None
 
 
-def _merge(target: Any, patch: Object) -> Object:
-    merged = dict(target) if isinstance(target, dict) else {}
+def _merge(target: Object, patch: Object) -> Object:
+    merged = dict(target)
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)
-        elif isinstance(value, dict):
-            merged[key] = _merge(merged.get(key), value)
+            continue
+        current = merged.get(key)
+        if isinstance(current, dict) and isinstance(value, dict):
+            merged[key] = _merge(current, value)
         else:
-            merged[key] = value
+            merged[key] = value if isinstance(current, dict) else _without_nulls(value)
     return merged
+
+
+def _without_nulls(value: Any) -> Any:
+    """A value without the nulls in its objects, wherever they are; lists keep theirs."""
+    if isinstance(value, dict):
+        return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+    return list(map(_without_nulls, value)) if isinstance(value, list) else value

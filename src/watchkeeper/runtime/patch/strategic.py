@@ -23,8 +23,15 @@ PATCH = "$patch"
 RETAIN_KEYS = "$retainKeys"
 DELETE_FROM = "$deleteFromPrimitiveList/"
 SET_ORDER = "$setElementOrder/"
+_GO_TYPES = {
+    bool: "bool",
+    str: "string",
+    int: "int64",
+    float: "float64",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
 _BAD_RETAIN_KEYS = "invalid patch format of retainKeys"
-_BAD_ORDER = "invalid patch format of setElementOrder list"
 
 
 class StrategicPatch:
@@ -67,6 +74,10 @@ def _cannot(message: str) -> ApiError:
 
 def _no_merge_key(item: Object, key: str) -> ApiError:
     return _cannot(f"map: {go_value(item)} does not contain declared merge key: {key}")
+
+
+def _wrong_type(expected: str, found: Any) -> ApiError:
+    return _cannot(f"expected a {expected}, but received a {_GO_TYPES.get(type(found), '%!s(<nil>)')}")
 
 
 def go_value(value: Any) -> str:
@@ -168,7 +179,9 @@ def _retain_keys(original: Object, patch: Object) -> None:
 
 def _delete_from(original: Object, key: str, values: Any) -> None:
     found = original.get(key)
-    if isinstance(found, list) and isinstance(values, list):
+    if values is None:
+        original.pop(key, None)
+    elif isinstance(found, list) and isinstance(values, list):
         original[key] = [v for v in found if v not in values]
 
 
@@ -182,8 +195,7 @@ def _merge_list(original: list[Any], patch: list[Any], item: Schema | None, key:
         merged = list(dict.fromkeys([*original, *patch]))
         return _ordered(merged, patch, original, "")
     if not key:
-        name = item.name if item is not None else ""
-        raise _cannot(f"cannot merge lists without merge key for {name}")
+        raise _cannot("cannot merge lists without merge key for struct")
     original, patch, replaced = _list_directives(original, patch, key)
     if replaced:
         return patch
@@ -193,7 +205,7 @@ def _merge_list(original: list[Any], patch: list[Any], item: Schema | None, key:
         found = at.get(_key_of(entry, key))
         if found is None:
             at[_key_of(entry, key)] = len(merged)
-            merged.append(_clean(entry))
+            merged.append(entry)
         else:
             merged[found] = _merge_map(merged[found], dict(entry), item)
     return _ordered(merged, patch, original, key)
@@ -204,11 +216,13 @@ def _holds_maps(original: list[Any], patch: list[Any]) -> bool:
     if list in kinds:
         raise ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
     if dict in kinds and len(kinds) > 1:
-        raise _cannot("list element types are not identical")
+        raise _cannot(f"list element types are not identical: {go_value([original, patch])}")
     return dict in kinds
 
 
 def _key_of(item: Any, key: str) -> Hashable:
+    if not isinstance(item, dict):
+        raise _wrong_type("map[string]interface {}", item)
     if key not in item:
         raise _no_merge_key(item, key)
     value = item[key]
@@ -229,7 +243,7 @@ def _list_directives(original: list[Any], patch: list[Any], key: str) -> tuple[l
         elif directive == "replace":
             replace = True
         elif directive == "merge":
-            raise _cannot("merging not yet supported")
+            raise _cannot("merging lists cannot yet be specified in the patch")
         else:
             raise _cannot(f"unknown patch type: {directive} in map: {go_value(entry)}")
     return original, rest, replace
@@ -270,8 +284,9 @@ def _set_element_orders(original: Object, patch: Object, schema: Schema | None) 
     for directive in [k for k in patch if k.startswith(SET_ORDER)]:
         name, order = directive[len(SET_ORDER) :], patch.pop(directive)
         changes, current = patch.get(name), original.get(name)
-        if not isinstance(order, list) or not all(v is None or isinstance(v, list) for v in (changes, current)):
-            raise errors.bad_request(_BAD_ORDER)
+        for found in (order, *(source[name] for source in (original, patch) if name in source)):
+            if not isinstance(found, list):
+                raise _wrong_type("[]interface {}", found)
         field = _field(schema, name)
         key = field.patch_merge_key if field is not None else ""
         _check_order(changes or [], order, key)

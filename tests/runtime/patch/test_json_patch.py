@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.runtime.patch import JsonPatch
+
+GENERIC = "the server rejected our request due to an error in our request"
+
+
+def apply(document: Any, *operations: Any) -> Any:
+    before = copy.deepcopy(document)
+    outcome = JsonPatch(orjson.dumps(list(operations))).apply(document)
+    assert document == before, "the document that was given has changed"
+    return outcome
+
+
+def refused(document: Any, *operations: Any) -> ApiError:
+    with pytest.raises(ApiError) as raised:
+        apply(document, *operations)
+    return raised.value
+
+
+def test_operations_run_in_order_each_on_what_the_one_before_left() -> None:
+    outcome = apply(
+        {"data": {"k": "1", "gone": "x", "old": "o"}},
+        {"op": "test", "path": "/data/k", "value": "1"},
+        {"op": "add", "path": "/data/new", "value": "n"},
+        {"op": "replace", "path": "/data/k", "value": "2"},
+        {"op": "remove", "path": "/data/gone"},
+        {"op": "copy", "from": "/data/k", "path": "/data/copied"},
+        {"op": "move", "from": "/data/old", "path": "/data/moved"},
+        {"op": "test", "path": "/data/copied", "value": "2"},
+    )
+    assert outcome == {"data": {"k": "2", "new": "n", "copied": "2", "moved": "o"}}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "test", "path": "/data/k", "value": "2"},
+        {"op": "test", "path": "/n", "value": True},
+        {"op": "remove", "path": "/data/none"},
+        {"op": "add", "path": "/none/x", "value": "1"},
+        {"op": "replace", "path": "/none/x", "value": "1"},
+        {"op": "add", "path": "/data/k/below", "value": "1"},
+        {"op": "drop", "path": "/data/k"},
+        {"op": "add", "value": "1"},
+        {"path": "/data/k", "value": "1"},
+        {"op": "remove", "path": "data"},
+        {"op": "remove", "path": ""},
+        {"op": "add", "path": "", "value": {}},
+        {"op": "move", "from": "/data/none", "path": "/data/x"},
+        {"op": "move", "path": "/data/x"},
+        {"op": "copy", "path": "/data/x"},
+        {"op": "copy", "from": "", "path": "/data/x"},
+        {"op": "add", "path": "/list/3", "value": 9},
+        {"op": "add", "path": "/list/-4", "value": 9},
+        {"op": "add", "path": "/list/x", "value": 9},
+        {"op": "replace", "path": "/list/2", "value": 9},
+        {"op": "replace", "path": "/list/-", "value": 9},
+        {"op": "remove", "path": "/list/-3"},
+        None,
+    ],
+)
+def test_a_patch_that_does_not_apply_is_refused_without_saying_why(operation: Any) -> None:
+    error = refused({"data": {"k": "1"}, "list": [1, 2], "n": 1}, operation)
+    assert (error.code, error.reason, error.message, error.details) == (422, "Invalid", GENERIC, {})
+
+
+def test_nothing_of_a_patch_is_applied_when_a_part_does_not() -> None:
+    document = {"data": {"k": "1"}}
+    refused(document, {"op": "add", "path": "/data/x", "value": "1"}, {"op": "remove", "path": "/none"})
+    assert document == {"data": {"k": "1"}}
+
+
+def test_the_leniencies_of_the_reference() -> None:
+    assert apply({"a": {}}, {"op": "replace", "path": "/a/new", "value": 1}) == {"a": {"new": 1}}
+    assert apply({"a": {}}, {"op": "copy", "from": "/a/none", "path": "/a/x"}) == {"a": {"x": None}}
+    assert apply({"a": {}}, {"op": "add", "path": "/a/x"}) == {"a": {"x": None}}
+    assert apply({"a": {}}, {"op": "test", "path": "/a/none", "value": None}) == {"a": {}}
+    assert apply({"a": 1}, {"op": "add", "path": "ignored/b", "value": 2}) == {"a": 1, "b": 2}
+    assert apply({"a": 1}, {"op": "replace", "path": "", "value": "text"}) == {"a": 1}
+
+
+def test_positions_in_lists() -> None:
+    assert apply([1, 2], {"op": "add", "path": "/-", "value": 3}) == [1, 2, 3]
+    assert apply([1, 2], {"op": "add", "path": "/1", "value": 3}) == [1, 3, 2]
+    assert apply([1, 2], {"op": "add", "path": "/2", "value": 3}) == [1, 2, 3]
+    assert apply([1, 2], {"op": "add", "path": "/-1", "value": 3}) == [1, 2, 3]
+    assert apply([1, 2], {"op": "replace", "path": "/-1", "value": 3}) == [1, 3]
+    assert apply([1, 2], {"op": "remove", "path": "/0"}) == [2]
+
+
+def test_escapes_stand_for_slashes_and_tildes() -> None:
+    outcome = apply(
+        {"a/b": 1, "c~d": 2, "~1": 3},
+        {"op": "replace", "path": "/a~1b", "value": 10},
+        {"op": "replace", "path": "/c~0d", "value": 20},
+        {"op": "replace", "path": "/~01", "value": 30},
+    )
+    assert outcome == {"a/b": 10, "c~d": 20, "~1": 30}
+
+
+def test_the_whole_document_can_be_replaced_and_tested() -> None:
+    assert apply({"a": 1}, {"op": "replace", "path": "", "value": {"b": 2}}) == {"b": 2}
+    assert apply({"a": 1}, {"op": "test", "path": "", "value": {"a": 1}}) == {"a": 1}
+    assert refused({"a": 1}, {"op": "test", "path": "", "value": {"a": 2}}).code == 422
+
+
+def test_a_copy_is_a_copy() -> None:
+    outcome = apply(
+        {"a": {"x": [1]}},
+        {"op": "copy", "from": "/a", "path": "/b"},
+        {"op": "add", "path": "/b/x/-", "value": 2},
+    )
+    assert outcome == {"a": {"x": [1]}, "b": {"x": [1, 2]}}
+
+
+def test_numbers_keep_their_digits() -> None:
+    big = 2**63 - 1
+    outcome = apply({"n": big, "f": 1.0}, {"op": "add", "path": "/m", "value": -(2**63)})
+    assert outcome == {"n": big, "f": 1.0, "m": -(2**63)}
+    assert isinstance(outcome["f"], float)
+
+
+@pytest.mark.parametrize("body", [b"{", b"{}", b'"x"', b'["remove"]', b'[{"op": 1}]', b'[{"op": "add", "path": 1}]'])
+def test_a_body_that_is_no_list_of_operations_is_a_bad_request(body: bytes) -> None:
+    with pytest.raises(ApiError) as raised:
+        JsonPatch(body)
+    assert raised.value.code == 400
+    assert raised.value.message.startswith("error decoding patch: ")
+
+
+def test_null_is_a_patch_without_operations() -> None:
+    assert JsonPatch(b"null").apply({"a": 1}) == {"a": 1}
+
+
+def test_too_many_operations_are_too_much() -> None:
+    operation = {"op": "test", "path": "/a", "value": 1}
+    assert JsonPatch(orjson.dumps([operation] * 10_000)).apply({"a": 1}) == {"a": 1}
+    with pytest.raises(ApiError) as raised:
+        JsonPatch(orjson.dumps([operation] * 10_001))
+    assert raised.value.code == 413
+    assert "The allowed maximum operations in a JSON patch is 10000, got 10001" in raised.value.message
+
+
+def test_copies_cannot_grow_without_bounds() -> None:
+    doubling = [{"op": "copy", "from": "/a", "path": f"/a/x{i}"} for i in range(30)]
+    assert refused({"a": {"text": "x" * 1000}}, *doubling).code == 422
+
+
+def test_unknown_members_of_operations_are_strict_errors() -> None:
+    patch = JsonPatch(b'[{"op": "test", "path": "/a", "value": 1, "why": "x"}]')
+    assert patch.strict_errors() == ['json patch unknown field "[0].why"']
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab/~", max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def paths_of(value: Any, prefix: str = "") -> list[str]:
+    found = [prefix] if prefix else []
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            found += paths_of(inner, f"{prefix}/{key.replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            found += paths_of(inner, f"{prefix}/{index}")
+    return found
+
+
+@given(document=st.dictionaries(st.text("ab/~", max_size=2), JSON, min_size=1, max_size=3), data=st.data())
+def test_removing_and_adding_again_restores(document: dict[str, Any], data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(paths_of(document)))
+    outcome = apply(
+        document,
+        {"op": "copy", "from": path, "path": "/kept"},
+        {"op": "remove", "path": path},
+        {"op": "copy", "from": "/kept", "path": path},
+        {"op": "remove", "path": "/kept"},
+    )
+    assert outcome == document
