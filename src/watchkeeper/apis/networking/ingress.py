@@ -59,7 +59,6 @@ BEHAVIORS = [
         validate_update=validate_ingress_update,
         validate_status_update=validate_ingress_status,
         warnings_on_create=_warnings,
-        allow_create_on_update=True,
         has_generation=True,
         table=TableSpec(
             columns=(

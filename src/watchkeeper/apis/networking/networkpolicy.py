@@ -154,7 +154,6 @@ BEHAVIORS = [
         validate_update=_validate_update,
         warnings_on_create=_warnings,
         warnings_on_update=lambda new, _old: _warnings(new),
-        allow_create_on_update=True,
         has_status=False,
         has_generation=True,
         table=TableSpec(

@@ -1,0 +1,63 @@
+"""RuntimeClasses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watchkeeper.apis import printing
+from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.core.affinity_validation import validate_tolerations
+from watchkeeper.apis.quantities import round_resources
+from watchkeeper.apis.validation.metadata import validate_immutable, validate_labels
+from watchkeeper.apis.validation.names import is_dns1123_label
+from watchkeeper.apis.validation.resources import validate_requirements
+from watchkeeper.meta.field import FieldError, duplicate, invalid
+from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+
+Object = dict[str, Any]
+
+GROUP = "node.k8s.io"
+
+
+def default_runtime_class(runtime_class: Object) -> None:
+    """Quantities are rounded up to thousandths."""
+    round_resources((runtime_class.get("overhead") or {}).get("podFixed"))
+
+
+def _validate(runtime_class: Object) -> list[FieldError]:
+    handler = runtime_class.get("handler", "")
+    errors = [invalid("handler", handler, text) for text in is_dns1123_label(handler)]
+    overhead = runtime_class.get("overhead")
+    if overhead is not None:
+        errors += validate_requirements({"limits": overhead.get("podFixed") or {}}, "overhead")
+    scheduling = runtime_class.get("scheduling") or {}
+    errors += validate_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
+    tolerations, path = scheduling.get("tolerations") or [], "scheduling.tolerations"
+    errors += validate_tolerations(tolerations, path)
+    repeated = (i for i, each in enumerate(tolerations) if each in tolerations[:i])
+    return errors + [duplicate(f"{path}[{i}]", tolerations[i]) for i in repeated]
+
+
+def _validate_update(new: Object, old: Object) -> list[FieldError]:
+    return _validate(new) + validate_immutable(new.get("handler"), old.get("handler"), "handler")
+
+
+def _cells(runtime_class: Object, now: float) -> list[Any]:
+    handler = runtime_class.get("handler") or ""
+    return [printing.name_of(runtime_class), handler, printing.age(runtime_class, now)]
+
+
+BEHAVIORS = [
+    KindBehavior(
+        kind=GroupKind(GROUP, "RuntimeClass"),
+        validate=_validate,
+        validate_update=_validate_update,
+        allow_unconditional_update=False,
+        has_status=False,
+        table=TableSpec(
+            columns=(printing.NAME, Column("Handler", "string", "What runs the containers."), printing.AGE),
+            cells=_cells,
+        ),
+    )
+]
+DEFAULTS = {GroupVersionKind(GROUP, "v1", "RuntimeClass"): default_runtime_class}

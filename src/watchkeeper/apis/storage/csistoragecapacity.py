@@ -1,0 +1,63 @@
+"""CSIStorageCapacities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watchkeeper.apis import printing
+from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.storage.classes import GROUP
+from watchkeeper.apis.validation.metadata import validate_immutable
+from watchkeeper.apis.validation.names import is_dns1123_subdomain
+from watchkeeper.apis.validation.resources import validate_nonnegative_quantity
+from watchkeeper.apis.validation.selectors import has_invalid_values, validate_label_selector
+from watchkeeper.meta.field import FieldError, invalid
+from watchkeeper.meta.gvk import GroupKind
+
+Object = dict[str, Any]
+
+_FIXED = ("nodeTopology", "storageClassName")
+
+
+def _validate(capacity: Object, *, lenient: bool = False) -> list[FieldError]:
+    errors = validate_label_selector(capacity.get("nodeTopology"), "nodeTopology", allow_invalid_values=lenient)
+    name = capacity.get("storageClassName", "")
+    errors += [invalid("storageClassName", name, text) for text in is_dns1123_subdomain(name)]
+    for field in ("capacity", "maximumVolumeSize"):
+        if capacity.get(field) is not None:
+            errors += validate_nonnegative_quantity(capacity[field], field)
+    return errors
+
+
+def _validate_update(new: Object, old: Object) -> list[FieldError]:
+    errors = _validate(new, lenient=has_invalid_values(old.get("nodeTopology")))
+    for name in _FIXED:
+        errors += validate_immutable(new.get(name), old.get(name), name)
+    return errors
+
+
+def _cells(capacity: Object, _now: float) -> list[Any]:
+    return [
+        printing.name_of(capacity),
+        capacity.get("storageClassName") or "",
+        capacity.get("capacity", printing.UNSET),
+    ]
+
+
+BEHAVIORS = [
+    KindBehavior(
+        kind=GroupKind(GROUP, "CSIStorageCapacity"),
+        validate=_validate,
+        validate_update=_validate_update,
+        allow_unconditional_update=False,
+        has_status=False,
+        table=TableSpec(
+            columns=(
+                printing.NAME,
+                Column("StorageClassName", "string", "The class it is about."),
+                Column("Capacity", "string", "How much there is to be had."),
+            ),
+            cells=_cells,
+        ),
+    )
+]
