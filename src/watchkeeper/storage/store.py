@@ -71,8 +71,11 @@ class Store:
 
     # Reads
 
-    async def get(self, key: str, *, resource_version: str = "") -> StoredObject:
-        """Read one object from the store. Raises KeyNotFound, CorruptObject, TooLargeResourceVersion."""
+    async def get(self, key: str, *, resource_version: str = "", known: StoredObject | None = None) -> StoredObject:
+        """Read one object from the store. Raises KeyNotFound, CorruptObject, TooLargeResourceVersion.
+
+        `known`: a state of it, which is returned without decoding if it turns out to be the latest.
+        """
         check_key(key, self.root)
         minimum = parse_resource_version(resource_version)
         try:
@@ -84,6 +87,8 @@ class Store:
         kv = result.kv
         if kv is None:
             raise KeyNotFound(f"key not found: {key}", key)
+        if known is not None and known.resource_version == kv.mod_revision:
+            return known
         return await self.decoder.read(kv)
 
     def get_nowait(self, key: str, *, resource_version: str = "") -> StoredObject | None:

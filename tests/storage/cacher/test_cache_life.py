@@ -328,6 +328,20 @@ def test_a_store_in_another_process_is_asked_for_progress_until_a_read_is_fresh(
     on_stage(test, remote=True)
 
 
+def test_a_consistent_read_of_a_store_elsewhere_asks_it_but_decodes_nothing_that_is_known() -> None:
+    async def test(stage: Stage) -> None:
+        await stage.create("x")
+        await stage.clock.advance(0)
+        cached = await stage.cacher.get(ROOT + "x", resource_version="0")
+        stage.kv.calls.clear()
+        assert await stage.cacher.get(ROOT + "x") is cached
+        assert stage.kv.calls == [("get", 0)]
+        changed = await stage.cacher.store.guaranteed_update(ROOT + "x", touch(1))
+        assert (await stage.cacher.get(ROOT + "x")).encoded == changed.encoded
+
+    on_stage(test, remote=True)
+
+
 def test_a_cache_that_cannot_catch_up_leaves_consistent_lists_to_the_store() -> None:
     async def test(stage: Stage) -> None:
         await stage.create("x")

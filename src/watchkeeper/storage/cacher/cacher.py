@@ -130,7 +130,7 @@ class Cacher:
         check_key(key, self._root)
         minimum = parse_resource_version(resource_version)
         if not self.feed.is_ready or (not resource_version and not self.feed.catch_up()):
-            return await self.store.get(key, resource_version=resource_version)
+            return await self.store.get(key, resource_version=resource_version, known=self._lookup(key))
         await self.feed.reach(minimum)
         found = self._lookup(key)
         if found is not None:
