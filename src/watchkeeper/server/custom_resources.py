@@ -13,7 +13,6 @@ from watchkeeper.apiextensions.definition.model import GROUP, KIND
 from watchkeeper.apiextensions.lifecycle.controller import DefinitionController
 from watchkeeper.apiextensions.lifecycle.store import DefinitionStore
 from watchkeeper.apiextensions.serving.table import CustomResources
-from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.apis.behavior import Behaviors
 from watchkeeper.endpoints.discovery import Discovery
 from watchkeeper.endpoints.openapi.documents import OpenAPI
@@ -91,14 +90,14 @@ class CustomResourceSupport:
         self._storages.remove(storage)
         self._tasks.start(f"close {storage!r}", _close(storage))
 
-    def field_manager(self, kind: Kind, version: CompiledVersion, subresource: str) -> FieldManager | None:
+    def field_manager(self, kind: Kind, has_status: bool, subresource: str) -> FieldManager | None:
         """Who keeps track of fields."""
         if subresource not in ("", "status"):
             return None
         keep: Filter | None = None
         if subresource == "status":
             keep = excluding("metadata", "spec")
-        elif version.has_status:
+        elif has_status:
             keep = excluding("status")
         filters = {} if keep is None else {kind.gvk.api_version: keep}
         return Tracker(self.services.scheme, kind, subresource=subresource, filters=filters)

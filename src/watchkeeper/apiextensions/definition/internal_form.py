@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from watchkeeper.apiextensions.definition.model import DefinedVersion
+from watchkeeper.apiextensions.definition.spec import DefinedVersion
 
 Json = Any
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from watchkeeper.apiextensions.definition.conversion_check import conversion_errors
 from watchkeeper.apiextensions.definition.internal_form import versions_form
-from watchkeeper.apiextensions.definition.model import DefinedSpec, DefinedVersion, Object
 from watchkeeper.apiextensions.definition.parts import (
     column_errors,
     name_errors,
@@ -15,6 +14,7 @@ from watchkeeper.apiextensions.definition.parts import (
 )
 from watchkeeper.apiextensions.definition.schema_check import Requirements
 from watchkeeper.apiextensions.definition.schema_root import validation_errors
+from watchkeeper.apiextensions.definition.spec import DefinedSpec, DefinedVersion, Object
 from watchkeeper.apiextensions.schema.structural import NotStructural, read_structural
 from watchkeeper.apis.validation.names import is_dns1035_label, is_dns1123_subdomain
 from watchkeeper.meta.field import FieldError, invalid, not_supported, required

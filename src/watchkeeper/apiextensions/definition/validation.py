@@ -9,9 +9,9 @@ from watchkeeper.apiextensions.definition.conditions import ESTABLISHED, is_true
 from watchkeeper.apiextensions.definition.conversion_check import accepts_known_review
 from watchkeeper.apiextensions.definition.default_values import has_unpruned_default
 from watchkeeper.apiextensions.definition.list_keywords import is_atomic, map_list_key_errors
-from watchkeeper.apiextensions.definition.model import DefinedSpec, read_spec
 from watchkeeper.apiextensions.definition.parts import MAX_SELECTABLE_FIELDS, name_errors
 from watchkeeper.apiextensions.definition.schema_check import Requirements, has_invalid_type
+from watchkeeper.apiextensions.definition.spec import DefinedSpec, read_spec
 from watchkeeper.apiextensions.definition.spec_check import SpecOptions, spec_errors
 from watchkeeper.apiextensions.definition.walk import walk
 from watchkeeper.apiextensions.definition.webhook_config import ca_bundle_errors

@@ -18,10 +18,7 @@ from watchkeeper.apiextensions.definition.conditions import (
     same_condition,
     set_condition,
 )
-from watchkeeper.apiextensions.definition.webhook_config import ca_bundle_errors
 from watchkeeper.apiextensions.lifecycle.names import TakenNames, decide_names
-from watchkeeper.apiextensions.schema.invariants import validate_structural
-from watchkeeper.apiextensions.schema.structural import NotStructural, read_structural
 from watchkeeper.meta.field import FieldError, aggregate, invalid
 
 Object = dict[str, Any]
@@ -62,7 +59,7 @@ def _settle_established(definition: Object, now: str) -> bool:
         return False
     webhook = ((definition.get("spec") or {}).get("conversion") or {}).get("webhook") or {}
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")
-    if bundle and ca_bundle_errors(bundle, ""):
+    if bundle and _is_broken(bundle):
         text = "The conversion webhook CABundle is invalid"
         new = condition(ESTABLISHED, "False", "InvalidCABundle", text)
     else:
@@ -71,6 +68,12 @@ def _settle_established(definition: Object, now: str) -> bool:
         return False
     set_condition(definition, new, now)
     return True
+
+
+def _is_broken(bundle: str) -> bool:
+    from watchkeeper.apiextensions.definition.webhook_config import ca_bundle_errors
+
+    return bool(ca_bundle_errors(bundle, ""))
 
 
 def _settle(definition: Object, kind: str, new: Object | None, now: str) -> bool:
@@ -99,6 +102,9 @@ def _structure_condition(definition: Object) -> Object | None:
     spec: Object = definition.get("spec") or {}
     if not spec.get("preserveUnknownFields") and find_condition(definition, NON_STRUCTURAL) is None:
         return None
+    from watchkeeper.apiextensions.schema.invariants import validate_structural
+    from watchkeeper.apiextensions.schema.structural import NotStructural, read_structural
+
     errors: list[FieldError] = []
     if spec.get("preserveUnknownFields"):
         errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))

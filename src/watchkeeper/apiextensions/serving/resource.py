@@ -1,43 +1,31 @@
-"""One definition, served: its storage, its stores and its scopes, made when a request first needs them."""
+"""One definition, served: what is told about it, and what serves it, made when a request first needs it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
 from watchkeeper.apiextensions.conversion.interface import Converter
 from watchkeeper.apiextensions.conversion.none import NoneConverter
-from watchkeeper.apiextensions.schema.nodes import to_schema
-from watchkeeper.apiextensions.serving.codec import CustomCodec
-from watchkeeper.apiextensions.serving.columns import table_of
 from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined, version_order
-from watchkeeper.apiextensions.serving.scale import SCALE, CustomScaleStore, ScalePaths
-from watchkeeper.apiextensions.serving.selectable import field_labels, label_converter, selectable_fields
 from watchkeeper.apiextensions.serving.skeleton import skeleton
-from watchkeeper.apiextensions.serving.store import CustomStore
-from watchkeeper.apiextensions.serving.strategy import CustomStatusStrategy, CustomStrategy
-from watchkeeper.apiextensions.serving.version import CompiledVersion
-from watchkeeper.apiextensions.serving.versioned import VersionedStorage
-from watchkeeper.apis.behavior import KindBehavior
+from watchkeeper.apiextensions.serving.verbs import ENDING_VERBS, SCALE, SUBRESOURCE_VERBS, VERBS
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
-from watchkeeper.endpoints.installer import patch_types
 from watchkeeper.endpoints.scope import FieldManager, Scope, ServedResource, Services
 from watchkeeper.meta.gvk import GroupVersionResource
-from watchkeeper.registry.store import StatusStore, StoreConfig
+from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Kind
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.interface import Interface
 from watchkeeper.storage.prefixes import resource_prefix
 
-Object = dict[str, Any]
+if TYPE_CHECKING:
+    from watchkeeper.apiextensions.serving.version import CompiledVersion
 
-VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-ENDING_VERBS = ("delete", "deletecollection", "get", "list", "watch")
-"""What discovery tells of a resource that is about to go."""
-_SUB_VERBS = ("get", "patch", "update")
+Object = dict[str, Any]
 
 
 class Backend(Protocol):
@@ -53,8 +41,8 @@ class Backend(Protocol):
         """Close it, watches included, in the background."""
         ...
 
-    def field_manager(self, kind: Kind, version: CompiledVersion, subresource: str) -> FieldManager | None:
-        """Who keeps track of fields."""
+    def field_manager(self, kind: Kind, has_status: bool, subresource: str) -> FieldManager | None:
+        """Who keeps track of fields. `has_status`: status is written through its own subresource."""
         ...
 
 
@@ -71,7 +59,7 @@ class CustomResource:
 
     def __init__(self, defined: Defined, backend: Backend, make_converter: Callable[[Object], Converter]) -> None:
         self.defined = defined
-        self._backend = backend
+        self.backend = backend
         self._make_converter = make_converter
         self._converter: Converter | None = None
         self._base: Interface | None = None
@@ -93,9 +81,9 @@ class CustomResource:
         gvk = defined.gvk(version.name)
         subresources = []
         if version.has_status:
-            subresources.append(SubresourceInfo("status", gvk, _SUB_VERBS))
+            subresources.append(SubresourceInfo("status", gvk, SUBRESOURCE_VERBS))
         if version.scale is not None:
-            subresources.append(SubresourceInfo("scale", SCALE, _SUB_VERBS))
+            subresources.append(SubresourceInfo("scale", SCALE, SUBRESOURCE_VERBS))
         return ResourceInfo(
             gvr=GroupVersionResource(defined.group, version.name, defined.plural),
             kind=gvk,
@@ -133,16 +121,12 @@ class CustomResource:
         """A version's schema. Raises KeyError for a version that is not defined."""
         found = self._compiled.get(name)
         if found is None:
-            version = next((v for v in self.defined.versions if v.name == name), None)
+            from watchkeeper.apiextensions.serving.build import compile_version
+
+            version = _find(self.defined, name)
             if version is None:
                 raise KeyError(name)
-            found = self._compiled[name] = CompiledVersion(
-                self.defined.gvk(name),
-                version.schema_json,
-                has_status=version.has_status,
-                scale=ScalePaths.of(dict(version.scale)) if version.scale is not None else None,
-                keep_unknown=self.defined.keep_unknown,
-            )
+            found = self._compiled[name] = compile_version(self.defined, version)
         return found
 
     @property
@@ -156,7 +140,9 @@ class CustomResource:
     def base(self) -> Interface:
         """Where all its objects are."""
         if self._base is None:
-            self._base = self._backend.open_storage(self._codec(), self.prefix)
+            from watchkeeper.apiextensions.serving.build import make_codec
+
+            self._base = self.backend.open_storage(make_codec(self), self.prefix)
         return self._base
 
     @property
@@ -164,123 +150,27 @@ class CustomResource:
         """The key under which its objects are, without a final slash."""
         return resource_prefix(self.defined.group, self.defined.plural)
 
-    def _storage_version(self) -> VersionDefined:
+    @property
+    def storage_version(self) -> VersionDefined:
+        """The version that objects are stored at."""
         found = self.defined.storage_version
         if found is None:
             raise ValueError(f"{self.defined.name} has no storage version")
         return found
 
-    def _codec(self) -> CustomCodec:
-        defined = self.defined
-        storage = self._storage_version()
-        versions = {v.name: self.compiled(v.name) for v in defined.versions}
-        return CustomCodec(
-            defined.gvk(storage.name), versions, self.converter, selectable_fields(_entries(self._all_selectable()))
-        )
-
-    def _all_selectable(self) -> tuple[str, ...]:
-        """The selectable fields of all versions that read alike in stored objects."""
-        storage = self._storage_version()
-        if self.converter.is_local:
-            return tuple(dict.fromkeys(path for v in self.defined.versions for path in v.selectable))
-        return storage.selectable
-
-    def _storage_of(self, version: VersionDefined) -> Interface:
-        defined, storage = self.defined, self._storage_version()
-        stored_elsewhere = any(name != storage.name for name in defined.stored_versions)
-        if version.name == storage.name and (self.converter.is_local or not stored_elsewhere):
-            return self.base
-        return VersionedStorage(
-            self.base,
-            stored=self.compiled(storage.name),
-            shown=self.compiled(version.name),
-            converter=self.converter,
-            selectable_fields=selectable_fields(_entries(version.selectable)),
-            same_fields=self.converter.is_local,
-        )
-
-    def storage_store(self) -> CustomStore:
+    def storage_store(self) -> Store:
         """The store at the storage version, whether that is served or not."""
-        scope, _ = self._scopes(self._storage_version())
-        store: CustomStore = scope.store
+        scope, _ = self._scopes(self.storage_version)
+        store: Store = scope.store
         return store
 
     def _scopes(self, version: VersionDefined) -> tuple[Scope, dict[str, Scope]]:
         built = self._built.get(version.name)
         if built is None:
-            built = self._built[version.name] = self._build(version)
+            from watchkeeper.apiextensions.serving.build import build_scopes
+
+            built = self._built[version.name] = _Built(*build_scopes(self, version))
         return built.scope, built.subresources
-
-    def _build(self, version: VersionDefined) -> _Built:
-        compiled = self.compiled(version.name)
-        defined, info, gvk = self.defined, self.info(version), compiled.gvk
-        behavior = self._behavior(version)
-        strategy = CustomStrategy(compiled, behavior, namespaced=defined.namespaced)
-        config = StoreConfig(
-            resource=defined.group_resource,
-            storage=self._storage_of(version),
-            strategy=strategy,
-            prefix=self.prefix,
-        )
-        store = CustomStore(config, is_ending=lambda: self.defined.terminating)
-        kind = Kind(
-            gvk=gvk,
-            hub=gvk,
-            schema=to_schema(compiled.root, gvk.kind),
-            decode=compiled.decode,
-            builtin=False,
-            default=compiled.default,
-        )
-        self._backend.services.scheme.register(kind)
-        scope = self._scope(info, kind, behavior, store, compiled, "")
-        subresources: dict[str, Scope] = {}
-        if version.has_status:
-            status = StatusStore(store, CustomStatusStrategy(compiled, behavior, namespaced=defined.namespaced))
-            subresources["status"] = self._scope(info, kind, behavior, status, compiled, "status")
-        if compiled.scale is not None:
-            scale_kind = self._backend.services.scheme.kind(SCALE)
-            scale = CustomScaleStore(store, compiled.scale, scale_kind.decode)
-            subresources["scale"] = self._scope(info, scale_kind, behavior, scale, compiled, "scale")
-        return _Built(scope, subresources)
-
-    def _scope(
-        self,
-        info: ResourceInfo,
-        kind: Kind,
-        behavior: KindBehavior,
-        store: Any,
-        compiled: CompiledVersion,
-        subresource: str,
-    ) -> Scope:
-        return Scope(
-            services=self._backend.services,
-            info=info,
-            kind=kind,
-            hub=kind.gvk,
-            behavior=behavior,
-            store=store,
-            subresource=subresource,
-            verbs=frozenset(_SUB_VERBS if subresource else VERBS),
-            patch_types=patch_types(kind) if not kind.builtin else _SCALE_PATCHES,
-            field_manager=self._backend.field_manager(kind, compiled, subresource),
-            parent_kind=compiled.gvk if subresource else None,
-        )
-
-    def _behavior(self, version: VersionDefined) -> KindBehavior:
-        defined = self.defined
-        fields = _entries(version.selectable)
-        labels = field_labels(fields)
-        return KindBehavior(
-            kind=defined.gvk(version.name).group_kind,
-            selectable_fields=selectable_fields(fields),
-            selectable_labels=labels,
-            allow_unconditional_update=False,
-            table=table_of(orjson.loads(version.columns)),
-            extra={
-                "list_kind": defined.list_kind,
-                "convert_field_label": label_converter(labels, namespaced=defined.namespaced),
-            },
-        )
 
     # -- change and end -------------------------------------------------------------------------------------------
 
@@ -293,8 +183,7 @@ class CustomResource:
             old.close()
             return frozenset()
         self._base, old._base = old._base, None
-        if self.defined.conversion == old.defined.conversion:
-            self._converter, old._converter = old._converter, None
+        self._converter, old._converter = old._converter, None
         kept = frozenset(v.name for v in self.defined.versions if _same_structure(v, _find(old.defined, v.name)))
         for name in kept:
             if name in old._built:
@@ -304,28 +193,20 @@ class CustomResource:
     def _keep_watches(self, name: str, old: _Built) -> None:
         """Let the new scope of a version end what goes on in the old one."""
         version = _find(self.defined, name)
-        if version is None or not version.served:
-            return
-        scope, _ = self._scopes(version)
-        scope.on_close = old.scope.on_close
+        if version is not None and version.served:
+            scope, _ = self._scopes(version)
+            scope.on_close = old.scope.on_close
 
     def close(self) -> None:
         """End its watches and give back what it holds."""
         if self._base is not None:
-            self._backend.close_storage(self._base)
+            self.backend.close_storage(self._base)
             self._base = None
         if self._converter is not None:
             self._converter.close()
             self._converter = None
         for name in self._built:
-            self._backend.services.scheme.unregister(self.defined.gvk(name))
-
-
-_SCALE_PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
-
-
-def _entries(paths: tuple[str, ...]) -> list[Object]:
-    return [{"jsonPath": path} for path in paths]
+            self.backend.services.scheme.unregister(self.defined.gvk(name))
 
 
 def _find(defined: Defined, name: str) -> VersionDefined | None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError, invalid
-from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.registry.derived import DerivedObject
 from watchkeeper.registry.rest import Context, UpdatedObject, UpdateOptions
 from watchkeeper.registry.store import Store
@@ -17,7 +16,6 @@ from watchkeeper.storage.interface import StoredObject
 
 Object = dict[str, Any]
 
-SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _MAX = 2**31 - 1
 _UNSET = -(2**31)
 """What a Scale says about replicas that are nowhere in the object."""

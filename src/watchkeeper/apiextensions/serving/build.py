@@ -1,0 +1,149 @@
+"""Makes what serves one version of a custom resource: compiled schema, storage, stores and scopes.
+
+Imported when the first request for a custom resource comes, because it brings in all that schemas may need.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from watchkeeper.apiextensions.schema.nodes import to_schema
+from watchkeeper.apiextensions.serving.codec import CustomCodec
+from watchkeeper.apiextensions.serving.columns import table_of
+from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined
+from watchkeeper.apiextensions.serving.scale import CustomScaleStore, ScalePaths
+from watchkeeper.apiextensions.serving.selectable import field_labels, label_converter, selectable_fields
+from watchkeeper.apiextensions.serving.store import CustomStore
+from watchkeeper.apiextensions.serving.strategy import CustomStatusStrategy, CustomStrategy
+from watchkeeper.apiextensions.serving.verbs import SCALE, SUBRESOURCE_VERBS, VERBS
+from watchkeeper.apiextensions.serving.version import CompiledVersion
+from watchkeeper.apiextensions.serving.versioned import VersionedStorage
+from watchkeeper.apis.behavior import KindBehavior
+from watchkeeper.endpoints.installer import patch_types
+from watchkeeper.endpoints.scope import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
+from watchkeeper.registry.store import StatusStore, StoreConfig
+from watchkeeper.runtime.scheme import Kind
+from watchkeeper.storage.interface import Interface
+
+if TYPE_CHECKING:
+    from watchkeeper.apiextensions.serving.resource import CustomResource
+
+Object = dict[str, Any]
+
+
+def compile_version(defined: Defined, version: VersionDefined) -> CompiledVersion:
+    """A version's schema, to be compiled as it is needed."""
+    return CompiledVersion(
+        defined.gvk(version.name),
+        version.schema_json,
+        has_status=version.has_status,
+        scale=ScalePaths.of(dict(version.scale)) if version.scale is not None else None,
+        keep_unknown=defined.keep_unknown,
+    )
+
+
+def make_codec(resource: CustomResource) -> CustomCodec:
+    """The codec of all that is stored."""
+    defined, storage = resource.defined, resource.storage_version
+    versions = {v.name: resource.compiled(v.name) for v in defined.versions}
+    # What is selected by is read off stored objects: fields of all versions, unless only a webhook could tell them.
+    paths = storage.selectable
+    if resource.converter.is_local:
+        paths = tuple(dict.fromkeys(path for v in defined.versions for path in v.selectable))
+    return CustomCodec(defined.gvk(storage.name), versions, resource.converter, selectable_fields(_entries(paths)))
+
+
+def _storage_of(resource: CustomResource, version: VersionDefined) -> Interface:
+    defined, storage = resource.defined, resource.storage_version
+    stored_elsewhere = any(name != storage.name for name in defined.stored_versions)
+    if version.name == storage.name and (resource.converter.is_local or not stored_elsewhere):
+        return resource.base
+    return VersionedStorage(
+        resource.base,
+        stored=resource.compiled(storage.name),
+        shown=resource.compiled(version.name),
+        converter=resource.converter,
+        selectable_fields=selectable_fields(_entries(version.selectable)),
+        same_fields=resource.converter.is_local,
+    )
+
+
+def build_scopes(resource: CustomResource, version: VersionDefined) -> tuple[Scope, dict[str, Scope]]:
+    """The scope of a version and those of its subresources."""
+    compiled = resource.compiled(version.name)
+    defined, gvk = resource.defined, compiled.gvk
+    behavior = _behavior(defined, version)
+    config = StoreConfig(
+        resource=defined.group_resource,
+        storage=_storage_of(resource, version),
+        strategy=CustomStrategy(compiled, behavior, namespaced=defined.namespaced),
+        prefix=resource.prefix,
+    )
+    store = CustomStore(config, is_ending=lambda: defined.terminating)
+    kind = Kind(
+        gvk=gvk,
+        hub=gvk,
+        schema=to_schema(compiled.root, gvk.kind),
+        decode=compiled.decode,
+        builtin=False,
+        default=compiled.default,
+    )
+    scheme = resource.backend.services.scheme
+    scheme.register(kind)
+    maker = _ScopeMaker(resource, version, behavior, compiled)
+    subresources: dict[str, Scope] = {}
+    if version.has_status:
+        status = StatusStore(store, CustomStatusStrategy(compiled, behavior, namespaced=defined.namespaced))
+        subresources["status"] = maker.make(kind, status, "status")
+    if compiled.scale is not None:
+        scale_kind = scheme.kind(SCALE)
+        scale = CustomScaleStore(store, compiled.scale, scale_kind.decode)
+        subresources["scale"] = maker.make(scale_kind, scale, "scale")
+    return maker.make(kind, store, ""), subresources
+
+
+class _ScopeMaker:
+    def __init__(
+        self, resource: CustomResource, version: VersionDefined, behavior: KindBehavior, compiled: CompiledVersion
+    ) -> None:
+        self.backend = resource.backend
+        self.info = resource.info(version)
+        self.behavior = behavior
+        self.compiled = compiled
+
+    def make(self, kind: Kind, store: Any, subresource: str) -> Scope:
+        return Scope(
+            services=self.backend.services,
+            info=self.info,
+            kind=kind,
+            hub=kind.gvk,
+            behavior=self.behavior,
+            store=store,
+            subresource=subresource,
+            verbs=frozenset(SUBRESOURCE_VERBS if subresource else VERBS),
+            patch_types=(JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if kind.builtin else patch_types(kind),
+            field_manager=self.backend.field_manager(kind, self.compiled.has_status, subresource),
+            parent_kind=self.compiled.gvk if subresource else None,
+        )
+
+
+def _behavior(defined: Defined, version: VersionDefined) -> KindBehavior:
+    fields = _entries(version.selectable)
+    labels = field_labels(fields)
+    return KindBehavior(
+        kind=defined.gvk(version.name).group_kind,
+        selectable_fields=selectable_fields(fields),
+        selectable_labels=labels,
+        allow_unconditional_update=False,
+        table=table_of(orjson.loads(version.columns)),
+        extra={
+            "list_kind": defined.list_kind,
+            "convert_field_label": label_converter(labels, namespaced=defined.namespaced),
+        },
+    )
+
+
+def _entries(paths: tuple[str, ...]) -> list[Object]:
+    return [{"jsonPath": path} for path in paths]
