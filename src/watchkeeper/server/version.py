@@ -9,6 +9,7 @@ import orjson
 
 from watchkeeper import __version__
 from watchkeeper.endpoints.response import Response
+from watchkeeper.endpoints.router import method_not_allowed
 from watchkeeper.request.request import Request
 
 KUBERNETES_MAJOR = "1"
@@ -49,7 +50,9 @@ class Version:
         self._body = b""
 
     def handle(self, request: Request) -> Response:
-        """Answer."""
+        """Answer a GET. Raises a 405."""
+        if request.method != "GET":
+            raise method_not_allowed()
         if not self._body:
             self._body = orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
         return Response(200, self._body)
