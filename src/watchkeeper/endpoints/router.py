@@ -56,8 +56,6 @@ class Router:
             return self._unknown(info)
         if found.info.namespaced != bool(info.namespace) and not self._collection_of_all(found, request):
             return self._misplaced(found, request)
-        if found.warning:
-            request.warn(found.warning)
         if info.subresource:
             return self._subresource(found, request)
         if info.name and len(info.parts) > 1:
@@ -94,6 +92,7 @@ class Router:
         entry = _OBJECT.get(request.method)
         if entry is None or entry[0] not in found.scope.verbs:
             raise method_not_allowed()
+        _warn(found, request)
         if request.info.deprecated_watch:
             return watch(request, found.scope)
         return entry[1](request, found.scope)
@@ -103,6 +102,7 @@ class Router:
         scope = found.scope
         if entry is None or (entry[0] not in scope.verbs):
             raise method_not_allowed()
+        _warn(found, request)
         if request.info.verb == "watch" and request.method == "GET":
             if "watch" not in scope.verbs:
                 raise errors.method_not_supported(found.info.group_resource, "watch")
@@ -120,7 +120,14 @@ class Router:
         entry = _SUBRESOURCE.get(request.method)
         if entry is None or entry[0] not in scope.verbs:
             raise method_not_allowed()
+        _warn(found, request)
         return entry[1](request, scope)
+
+
+def _warn(found: ServedResource, request: Request) -> None:
+    """Tell who uses a deprecated version; not who is refused the method."""
+    if found.warning:
+        request.warn(found.warning)
 
 
 def not_found() -> ApiError:
