@@ -33,7 +33,7 @@ class LeaseManager:
         now = self._clock.monotonic()
         spare = min(int(ttl * REUSE_SHARE), self._reuse_seconds)
         self._objects += 1
-        if now + ttl < self._expires < now + ttl + spare and self._objects <= self._max_objects:
+        if now + ttl < self._expires <= now + ttl + spare and self._objects <= self._max_objects:
             return self._lease
         granted = await self._kv.grant_lease(ttl + spare)
         # Two that ask at once may both get one of their own; the later one stays for reuse.
