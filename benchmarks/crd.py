@@ -1,0 +1,175 @@
+"""What custom resources cost compared with Pods, in CPU of the server. Run: python -m benchmarks.crd [operations]
+
+The custom resources look like Pods once those have got their defaults, and their schema is that of a Pod's spec and
+status, with its list types.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from benchmarks.pods import pod
+from watchkeeper.apis.schema_data import schema_data
+from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.runtime.schema import ListType, Schema, SchemaType
+from watchkeeper.testing import ServerProcess
+from watchkeeper.testing.handle import Handle
+
+GROUP = "bench.example.io"
+NAMESPACE = "bench"
+_SCALARS: dict[SchemaType, dict[str, Any]] = {
+    SchemaType.STRING: {"type": "string"},
+    SchemaType.INTEGER: {"type": "integer"},
+    SchemaType.NUMBER: {"type": "number"},
+    SchemaType.BOOLEAN: {"type": "boolean"},
+    SchemaType.INT_OR_STRING: {"x-kubernetes-int-or-string": True},
+}
+
+
+def structural(schema: Schema) -> dict[str, Any]:
+    """The schema of a built-in type as a definition would have it."""
+    match schema.type:
+        case SchemaType.STRUCT:
+            fields = {name: structural(field.schema) for name, field in schema.fields.items()}
+            required = [name for name, field in schema.fields.items() if field.required]
+            return {"type": "object", "properties": fields, **({"required": required} if required else {})}
+        case SchemaType.MAP:
+            assert schema.element is not None
+            return {"type": "object", "additionalProperties": structural(schema.element)}
+        case SchemaType.LIST:
+            return _list(schema)
+        case SchemaType.ANY:
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {**_SCALARS[schema.type]}
+
+
+def _list(schema: Schema) -> dict[str, Any]:
+    assert schema.element is not None
+    found: dict[str, Any] = {"type": "array", "items": structural(schema.element)}
+    if schema.list_type is ListType.SET:
+        found["x-kubernetes-list-type"] = "set"
+    keys = schema.list_map_keys
+    if schema.list_type is ListType.MAP:
+        properties, required = found["items"]["properties"], found["items"].get("required", ())
+        for key in keys:
+            if key not in required:
+                properties[key]["default"] = schema.element.keyed_defaults.get(key, "")
+        found.update({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)})
+    return found
+
+
+def definition() -> dict[str, Any]:
+    """A definition of a kind that looks like Pods."""
+    fields = schema_data().kinds[GroupVersionKind("", "v1", "Pod")].fields
+    properties = {name: structural(fields[name].schema) for name in ("spec", "status")}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"capsules.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "names": {"kind": "Capsule", "plural": "capsules"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+                }
+            ],
+        },
+    }
+
+
+class Client:
+    """One connection, and the CPU time of the server behind it."""
+
+    def __init__(self, handle: Handle, pid: int) -> None:
+        host, _, port = handle.url.removeprefix("http://").partition(":")
+        self._connection = http.client.HTTPConnection(host, int(port))
+        self._headers = {"Authorization": f"Bearer {handle.token}", "Content-Type": "application/json"}
+        self._pid = pid
+
+    def cpu(self) -> float:
+        """Seconds that the server has spent."""
+        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def send(self, method: str, path: str, body: bytes | None = None, content_type: str = "application/json") -> bytes:
+        """One request; returns the body of the answer."""
+        self._connection.request(method, path, body, {**self._headers, "Content-Type": content_type})
+        response = self._connection.getresponse()
+        answer = response.read()
+        if response.status >= 400:
+            raise RuntimeError(f"{method} {path}: {response.status} {answer[:300]!r}")
+        return answer
+
+
+class Kind:
+    """The collection that is worked on."""
+
+    def __init__(self, client: Client, path: str, api_version: str, kind: str, model: dict[str, Any]) -> None:
+        """`model` is what all objects look like."""
+        self.client = client
+        self.model = model
+        self.path = path
+        self._head = {"apiVersion": api_version, "kind": kind}
+
+    def create(self, number: int) -> None:
+        meta = {"name": f"capsule-{number:06d}", "labels": self.model["metadata"]["labels"]}
+        self.client.send("POST", self.path, orjson.dumps({**self.model, **self._head, "metadata": meta}))
+
+    def get(self, number: int) -> None:
+        self.client.send("GET", f"{self.path}/capsule-{number:06d}")
+
+    def patch(self, number: int) -> None:
+        patch = orjson.dumps({"metadata": {"labels": {"round": str(number)}}})
+        path = f"{self.path}/capsule-{number:06d}"
+        self.client.send("PATCH", path, patch, "application/merge-patch+json")
+
+    def list(self, _number: int) -> None:
+        self.client.send("GET", f"{self.path}?resourceVersion=0")
+
+
+def measure(client: Client, work: Callable[[int], None], repeats: int, objects: int) -> float:
+    """CPU microseconds of the server per operation on one of so many objects."""
+    before = client.cpu()
+    for i in range(repeats):
+        work(i % objects)
+    return (client.cpu() - before) / repeats * 1e6
+
+
+def main() -> int:
+    """Print a table; 1 when custom resources cost more than 1.3 times what Pods cost."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    process = ServerProcess(insecure_http=True, storage="memory:")
+    with process as handle:
+        client = Client(handle, process.pid)
+        client.send("POST", "/api/v1/namespaces", orjson.dumps({"metadata": {"name": NAMESPACE}}))
+        client.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", orjson.dumps(definition()))
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods"
+        model = pod(1)
+        model["metadata"] = {"name": "model", "labels": model["metadata"]["labels"]}
+        model = orjson.loads(client.send("POST", path, orjson.dumps(model)))
+        pods = Kind(client, path, "v1", "Pod", model)
+        path = f"/apis/{GROUP}/v1/namespaces/{NAMESPACE}/capsules"
+        capsules = Kind(client, path, f"{GROUP}/v1", "Capsule", model)
+        dear = False
+        print(f"{'CPU microseconds per operation':34}{'Pod':>12}{'custom':>12}{'ratio':>8}")
+        for name, repeats in (("create", count), ("get", 3 * count), ("patch", count), ("list", max(5, count // 50))):
+            a, b = (measure(client, getattr(kind, name), repeats, count) for kind in (pods, capsules))
+            print(f"{name:34}{a:12.0f}{b:12.0f}{b / a:8.2f}")
+            dear |= b > 1.3 * a
+    return 1 if dear else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
