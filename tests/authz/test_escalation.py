@@ -41,7 +41,7 @@ def test_a_role_beyond_ones_rights_is_refused_with_what_is_missing():
     assert error.code == 403
     assert error.message == (
         'roles.rbac.authorization.k8s.io "new" is forbidden: user "ann" (groups=["system:authenticated"]) '
-        'is attempting to grant RBAC permissions not currently held:\n'
+        "is attempting to grant RBAC permissions not currently held:\n"
         '{APIGroups:[""], Resources:["pods"], Verbs:["delete"]}'
     )
 
