@@ -62,6 +62,7 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.storage.csistoragecapacity",
     "watchkeeper.apis.storage.volumeattachment",
     "watchkeeper.apis.node.runtimeclass",
+    "watchkeeper.apis.certificates.signingrequest",
     "watchkeeper.apis.rbac.roles",
     "watchkeeper.apis.rbac.bindings",
     "watchkeeper.apis.policy.budget",

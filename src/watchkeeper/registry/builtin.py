@@ -15,6 +15,7 @@ from watchkeeper.registry.namespaces import (
     NamespaceStore,
     NamespaceStrategy,
 )
+from watchkeeper.registry.signing_requests import SigningRequestStore
 from watchkeeper.registry.store import Hooks, StatusStore, Store, StoreConfig
 from watchkeeper.registry.strategy import StatusStrategy, Strategy
 from watchkeeper.runtime.scheme import Scheme
@@ -38,6 +39,13 @@ _RETURNS_DELETED = frozenset(
     }
 )
 """Resources whose DELETE answers with the object instead of a Status."""
+
+
+_STORES: Mapping[GroupResource, type[Store]] = {
+    GroupResource("", "namespaces"): NamespaceStore,
+    GroupResource("certificates.k8s.io", "certificatesigningrequests"): SigningRequestStore,
+}
+"""Stores that do more than the generic one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +128,7 @@ class BuiltinRegistry:
             returns_deleted_object=resource in _RETURNS_DELETED,
             hooks=self._options.hooks.get(resource),
         )
-        make = self._options.stores.get(resource, NamespaceStore if namespaces else Store)
+        make = self._options.stores.get(resource) or _STORES.get(resource, Store)
         return make(config)
 
     def _event_ttl(self, _obj: Object) -> int:

@@ -1,0 +1,133 @@
+"""CertificateSigningRequests: who asks is the server's to say; approvers and signers each write their own part."""
+
+import base64
+import copy
+import functools
+from typing import Any
+
+import pytest
+from kind_writer import BEHAVIORS, create, created, row, update
+
+from watchkeeper.apis.certificates.pem import certificates_fault, request_fault
+from watchkeeper.apis.certificates.signingrequest import KIND
+
+
+@functools.cache
+def request_pem() -> bytes:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tester")])
+    request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, hashes.SHA256())
+    return request.public_bytes(serialization.Encoding.PEM)
+
+
+def signing_request(**spec: Any) -> Any:
+    defaults = {
+        "request": base64.b64encode(request_pem()).decode(),
+        "signerName": "example.com/signer",
+        "usages": ["client auth"],
+    }
+    return {
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": "r"},
+        "spec": {**defaults, **spec},
+    }
+
+
+def part(subresource: str, old: Any, status: Any) -> tuple[Any, list[str]]:
+    hooks = BEHAVIORS.of(KIND).extra["subresources"][subresource]
+    new = {**copy.deepcopy(old), "status": status, "spec": {"signerName": "changed.example.com/x"}}
+    hooks.prepare(new, old)
+    return new, [f"{e.field}: {e.body()}" for e in hooks.validate(new, old)]
+
+
+APPROVED = {"type": "Approved", "status": "True", "reason": "Because"}
+DENIED = {"type": "Denied", "status": "True"}
+
+
+def test_a_request_is_pending_whatever_it_says_of_itself():
+    obj = created({**signing_request(), "status": {"conditions": [APPROVED]}})
+    assert obj["status"] == {}
+    assert row(obj)["Condition"] == "Pending"
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        ({"usages": []}, "spec.usages: Required value"),
+        ({"usages": ["client auth", "client auth"]}, 'spec.usages[1]: Duplicate value: "client auth"'),
+        ({"signerName": "plain"}, "spec.signerName: Invalid value"),
+        ({"signerName": "kubernetes.io/legacy-unknown"}, "the legacy signerName is not allowed via this API version"),
+        ({"expirationSeconds": 599}, "may not specify a duration less than 600 seconds (10 minutes)"),
+        ({"request": base64.b64encode(b"nothing").decode()}, "PEM block type must be CERTIFICATE REQUEST"),
+    ],
+)
+def test_what_a_request_may_not_be(spec, error):
+    found = create(signing_request(**spec)).errors
+    assert len(found) == 1 and error in found[0]
+
+
+def test_unknown_usages_are_listed_with_those_known():
+    found = create(signing_request(usages=["fun"])).errors
+    assert found[0].startswith('spec.usages[0]: Unsupported value: "fun": supported values: "any", "cert sign"')
+
+
+def test_an_update_of_the_request_changes_neither_spec_nor_status():
+    old = created(signing_request())
+    written = update(old, signing_request(signerName="other.example.com/x"))
+    assert written.errors == [] and written.obj["spec"] == old["spec"]
+
+
+def test_approvers_write_conditions_only_and_get_times_filled_in():
+    old = created(signing_request())
+    new, errors = part("approval", old, {"conditions": [APPROVED], "certificate": "eA=="})
+    assert errors == []
+    assert new["spec"] == old["spec"] and "certificate" not in new["status"]
+    assert {"lastUpdateTime", "lastTransitionTime"} <= set(new["status"]["conditions"][0])
+    assert row(new)["Condition"] == "Approved"
+
+
+def test_a_decision_is_taken_once():
+    approved, _ = part("approval", created(signing_request()), {"conditions": [APPROVED]})
+    kept = approved["status"]["conditions"][0]
+    _, errors = part("approval", approved, {"conditions": [kept, DENIED]})
+    assert errors == [
+        'status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive'
+    ]
+    _, errors = part("approval", approved, {"conditions": []})
+    assert errors == ['status.conditions: Forbidden: updates may not remove a condition of type "Approved"']
+
+
+def test_signers_do_not_decide_and_approvers_do_not_sign():
+    old = created(signing_request())
+    _, errors = part("status", old, {"conditions": [APPROVED]})
+    assert errors == ['status.conditions: Forbidden: updates may not add a condition of type "Approved"']
+
+
+def test_conditions_that_can_only_be_true_are_true():
+    _, errors = part("approval", created(signing_request()), {"conditions": [{"type": "Denied", "status": "False"}]})
+    assert errors == ['status.conditions[0].status: Unsupported value: "False": supported values: "True"']
+
+
+def test_a_certificate_is_issued_once_and_must_be_one():
+    old = created(signing_request())
+    junk = base64.b64encode(b"junk").decode()
+    _, errors = part("status", old, {"certificate": junk})
+    assert errors == [
+        'status.certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block'
+    ]
+    issued = {**old, "status": {"certificate": junk}}
+    _, errors = part("status", issued, {"certificate": base64.b64encode(b"other").decode()})
+    assert errors == ["status.certificate: Forbidden: updates may not modify existing certificate content"]
+
+
+def test_faults_of_pem():
+    assert request_fault(request_pem()) == ""
+    assert request_fault(request_pem().replace(b"\nMI", b"\nAA", 1)) != ""
+    assert certificates_fault(b"") == ""
+    assert 'found "CERTIFICATE REQUEST"' in certificates_fault(request_pem())
