@@ -297,6 +297,22 @@ def test_a_version_that_does_not_come_is_waited_for_three_seconds() -> None:
     on_stage(test)
 
 
+def test_who_waited_in_vain_leaves_nothing_behind() -> None:
+    async def test(stage: Stage) -> None:
+        waiting = [
+            asyncio.create_task(stage.cacher.get_list(ROOT, ListOptions(resource_version=str(10**9 + n))))
+            for n in range(20)
+        ]
+        await stage.clock.advance(1)
+        waiting[0].cancel()
+        await stage.clock.advance(3)
+        results = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(result) for result in results[1:]] == [TooLargeResourceVersion] * 19
+        assert repr(stage.cacher.feed.freshness) == "<Freshness 1, 0 waiting>"
+
+    on_stage(test)
+
+
 def test_a_version_that_comes_is_waited_for() -> None:
     async def test(stage: Stage) -> None:
         task = asyncio.create_task(stage.cacher.get_list(ROOT, ListOptions(resource_version="3")))
@@ -404,7 +420,8 @@ def test_a_difference_from_the_store_is_found_and_repaired() -> None:
     on_stage(test)
 
 
-def test_bookmarks_keep_the_watchers_of_a_quiet_resource_fresh() -> None:
+@pytest.mark.parametrize("remote", [False, True], ids=["in-process", "elsewhere"])
+def test_bookmarks_keep_the_watchers_of_a_quiet_resource_fresh(remote: bool) -> None:
     async def test(stage: Stage) -> None:
         await stage.create("x")
         watcher = await stage.watch(resource_version="2", bookmarks=True)
@@ -419,7 +436,7 @@ def test_bookmarks_keep_the_watchers_of_a_quiet_resource_fresh() -> None:
         assert not event.initial_events_end
         assert silent.queue == []
 
-    on_stage(test)
+    on_stage(test, remote=remote)
 
 
 def test_what_a_watcher_held_is_freed_when_it_is_closed() -> None:

@@ -6,7 +6,7 @@ Precision is a second, so that everybody due in the same one is served by one sh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from watchkeeper.aio.clock import Clock
 from watchkeeper.storage.cacher.cache_watcher import CacheWatcher
@@ -22,6 +22,8 @@ class Bookmarks:
     def __init__(self, clock: Clock) -> None:
         self.revision: Callable[[], int] = lambda: 0
         """Up to which everything has been dispatched, at the moment of the call. To be set before `run`."""
+        self.refresh: Callable[[], Awaitable[None]] = _nothing
+        """Bring the revision up to date, if that takes asking somebody. To be set before `run`."""
         self._clock = clock
         self._buckets: dict[int, dict[CacheWatcher, None]] = {}
         self._changed = asyncio.Event()
@@ -59,7 +61,7 @@ class Bookmarks:
     def send_due(self) -> None:
         """Give all that are due the same bookmark, and schedule their next."""
         now = int(self._clock.monotonic())
-        due = [bucket for bucket in self._buckets if bucket <= now]
+        due = self._due(now)
         if not due:
             return
         event = WatchEvent(EventType.BOOKMARK, None, self.revision())
@@ -82,4 +84,13 @@ class Bookmarks:
             wait = min(self._buckets) + 1 - self._clock.monotonic()
             # A watcher that ends soon may come meanwhile, so never sleep for long.
             await self._clock.sleep(min(max(wait, 0.0), 1.0))
-            self.send_due()
+            if self._due(int(self._clock.monotonic())):
+                await self.refresh()
+                self.send_due()
+
+    def _due(self, now: int) -> list[int]:
+        return [bucket for bucket in self._buckets if bucket <= now]
+
+
+async def _nothing() -> None:
+    """The revision is always up to date."""

@@ -77,6 +77,7 @@ class Cacher:
         )
         self.feed = Feed(store, self.cache, clock, self.watchers.close_all)
         self.watchers.bookmarks.revision = self.feed.seen_revision
+        self.watchers.bookmarks.refresh = self.feed.refresh
         self._lookup = self.cache.snapshot.get
 
     def __repr__(self) -> str:

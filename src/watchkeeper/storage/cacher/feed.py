@@ -28,6 +28,7 @@ from watchkeeper.storage.store import Store
 from watchkeeper.storage.value.interface import KeyNeeded
 
 LIST_PAGE = 10_000
+REFRESH_SECONDS = 1.0
 
 
 class Feed:
@@ -157,6 +158,16 @@ class Feed:
         except kv_errors.KVError as e:
             raise translate(e, self._store.root) from e
         return await self.freshness.wait(revision)
+
+    async def refresh(self) -> None:
+        """Learn, of a store elsewhere, how far it is, so that bookmarks are worth something. Never fails."""
+        if self._in_process or not self.is_ready:
+            return
+        try:
+            revision = await self._kv.current_revision()
+        except kv_errors.KVError:
+            return
+        await self.freshness.wait(revision, REFRESH_SECONDS)
 
     async def reach(self, revision: int) -> None:
         """Wait until a revision has been taken in. Raises TooLargeResourceVersion."""

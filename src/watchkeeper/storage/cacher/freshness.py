@@ -65,9 +65,20 @@ class Freshness:
             self._tasks.start("request-progress", self._request())
         timer = self._tasks.start("freshness-timeout", self._expire(waiter, seconds))
         try:
-            return await waiter
+            reached = await waiter
+        except asyncio.CancelledError:
+            self._forget(waiter)
+            raise
         finally:
             timer.cancel()
+        if not reached:
+            self._forget(waiter)
+        return reached
+
+    def _forget(self, waiter: asyncio.Future[bool]) -> None:
+        """Who asked for what may never come must not stay on the list until it does."""
+        self._waiters = [entry for entry in self._waiters if entry[2] is not waiter]
+        heapq.heapify(self._waiters)
 
     async def _expire(self, waiter: asyncio.Future[bool], seconds: float) -> None:
         await self._clock.sleep(seconds)
@@ -77,15 +88,9 @@ class Freshness:
     async def _request(self) -> None:
         period = _FIRST_PERIOD
         try:
-            while self._anybody_waits():
+            while self._waiters:
                 await self._request_progress()
                 await self._clock.sleep(period)
                 period = min(period * 2, _LAST_PERIOD)
         finally:
             self._requesting = False
-
-    def _anybody_waits(self) -> bool:
-        waiters = self._waiters
-        if waiters and all(waiter.done() for _, _, waiter in waiters):
-            waiters.clear()
-        return bool(waiters)
