@@ -2,39 +2,70 @@
 
 from __future__ import annotations
 
-from watchkeeper.storage.interface import Attributes
+from watchkeeper.kv.interface import KeyValue
+from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.interface import Attributes, StoredObject
 
 _MAX_EXPECTED = 10_000
+
+
+class _Write:
+    """A value on its way, and what is known about it."""
+
+    __slots__ = ("attributes", "body", "stored", "value")
+
+    def __init__(self, value: bytes, body: bytes, attributes: Attributes) -> None:
+        self.value = value
+        self.body = body
+        self.attributes = attributes
+        self.stored: StoredObject | None = None
 
 
 class OwnWrites:
     """For each key, the value last written and what was known about it at the time.
 
-    An entry is only a hint: it counts if the event has exactly the same bytes, and its loss costs a decoding.
+    An entry is only a hint: it counts if the event has exactly the same bytes, and its loss costs a decoding. The event
+    may come before or after the writer learns that the write succeeded.
     """
 
-    __slots__ = ("_expected",)
+    __slots__ = ("_codec", "_expected")
 
-    def __init__(self) -> None:
-        self._expected: dict[bytes, tuple[bytes, bytes, Attributes]] = {}
+    def __init__(self, codec: JsonCodec) -> None:
+        self._codec = codec
+        self._expected: dict[bytes, _Write] = {}
 
     def __len__(self) -> int:
         return len(self._expected)
+
+    def __repr__(self) -> str:
+        return f"<OwnWrites expecting {len(self._expected)}>"
 
     def expect(self, key: bytes, value: bytes, body: bytes, attributes: Attributes) -> None:
         """`value`, the stored form of the encoding `body` (without head), is about to be written."""
         if len(self._expected) >= _MAX_EXPECTED:
             self._expected.clear()
-        self._expected[key] = (value, body, attributes)
+        self._expected[key] = _Write(value, body, attributes)
 
-    def take(self, key: bytes, value: bytes) -> tuple[bytes, Attributes] | None:
-        """(encoding, attributes) of a value that has come back; each is handed out once."""
-        found = self._expected.pop(key, None)
-        return (found[1], found[2]) if found is not None and found[0] == value else None
+    def succeeded(self, key: bytes, value: bytes, stored: StoredObject) -> None:
+        """The write took place, as `stored`."""
+        write = self._expected.get(key)
+        if write is not None and write.value is value:
+            write.stored = stored
 
-    def forget(self, key: bytes) -> None:
+    def failed(self, key: bytes) -> None:
         """The write did not take place."""
         self._expected.pop(key, None)
+
+    def take(self, kv: KeyValue) -> StoredObject | None:
+        """The object of a value that has come back; each is handed out once."""
+        write = self._expected.pop(kv.key, None)
+        if write is None or write.value != kv.value:
+            return None
+        stored = write.stored
+        if stored is None or stored.resource_version != kv.mod_revision:
+            stored = self._codec.wrap(kv.key.decode(), write.body, kv.mod_revision)
+            stored.set_attributes(write.attributes)
+        return stored
 
     def clear(self) -> None:
         """Nobody is going to ask for what is expected so far."""

@@ -236,9 +236,11 @@ class Store:
             raise translate(e, key) from e
         finally:
             if own_writes is not None and (result is None or not result.succeeded):
-                own_writes.forget(kv_key)
+                own_writes.failed(kv_key)
         stored = self.codec.wrap(key, body, result.revision)
         stored.set_attributes(attributes)
+        if own_writes is not None and result.succeeded:
+            own_writes.succeeded(kv_key, value, stored)
         return result, stored
 
     def _encrypt(self, transformer: Transformer, value: bytes, key: bytes) -> bytes:

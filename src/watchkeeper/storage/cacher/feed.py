@@ -43,7 +43,7 @@ class Feed:
         self._on_restart = on_restart
         self._tasks = TaskOwner(f"feed {store.root}")
         self._closer = Closer(f"feed {store.root}")
-        self._own_writes = OwnWrites()
+        self._own_writes = OwnWrites(store.codec)
         self.ready = Readiness(clock)
         self.freshness = Freshness(clock, self._tasks, self._request_progress)
         self._source = KVListerWatcher(

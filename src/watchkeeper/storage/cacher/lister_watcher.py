@@ -94,12 +94,9 @@ class KVListerWatcher:
             if event.type is EventType.DELETE:
                 changes.append(Change(kv.key.decode(errors="surrogateescape"), None, kv.mod_revision))
                 continue
-            own = self._own_writes.take(kv.key, kv.value)
-            if own is not None:
-                key = kv.key.decode()
-                stored = self._decoder.codec.wrap(key, own[0], kv.mod_revision)
-                stored.set_attributes(own[1])
-                changes.append(Change(key, stored, kv.mod_revision))
+            stored = self._own_writes.take(kv)
+            if stored is not None:
+                changes.append(Change(stored.key, stored, kv.mod_revision))
             else:
                 changes.append(self._read(kv))
         return changes
