@@ -1,0 +1,218 @@
+"""Custom resources over HTTP: from the definition to its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+def test_a_resource_is_served_once_its_definition_says_so(api: Any, kit: Any) -> None:
+    path = api.install(kit.version(spec=kit.obj(size={"type": "integer"})))
+    created = api.call("POST", path, api.widget("a", {"size": 1, "odd": 2}))
+    assert created.status == 201
+    assert created.body["spec"] == {"size": 1}
+    assert created.body["metadata"]["generation"] == 1
+    assert created.warnings == ['299 - "unknown field \\"spec.odd\\""']
+    assert api.call("GET", f"{path}/a").body == created.body
+    found = api.call("GET", path).body
+    assert (found["kind"], [i["kind"] for i in found["items"]]) == ("WidgetList", ["Widget"])
+    assert api.call("GET", f"/apis/{api.group}/v1/widgets").body["items"] == found["items"]
+    patched = api.call("PATCH", f"{path}/a", {"spec": {"size": 2}}, MERGE)
+    assert (patched.body["spec"], patched.body["metadata"]["generation"]) == ({"size": 2}, 2)
+    deleted = api.call("DELETE", f"{path}/a").body
+    assert (deleted["kind"], deleted["details"]["kind"]) == ("Status", "widgets")
+    assert api.call("GET", f"{path}/a").status == 404
+
+
+def test_a_watch_opened_as_soon_as_possible_sees_the_first_object_once(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    with api.watch(path) as events:
+        api.call("POST", path, api.widget("first", {"n": 1}))
+        assert events.wait(1) == [("ADDED", {"n": 1})]
+        api.call("POST", path, api.widget("second", {"n": 2}))
+        assert events.wait(2)[1] == ("ADDED", {"n": 2})
+
+
+def test_a_schema_that_only_validates_otherwise_takes_effect_and_leaves_watches_open(api: Any, kit: Any) -> None:
+    path = api.install(kit.version(spec=kit.obj(size={"type": "integer"})))
+    name = f"widgets.{api.group}"
+    with api.watch(path) as events:
+        api.call("POST", path, api.widget("a", {"size": 9}))
+        stricter = kit.version(spec=kit.obj(size={"type": "integer", "maximum": 5}))
+        assert api.call("PATCH", f"{DEFINITIONS}/{name}", {"spec": {"versions": [stricter]}}, MERGE).status == 200
+        kit.eventually(lambda: api.call("POST", path, api.widget("b", {"size": 9})).status == 422)
+        assert api.call("POST", path, api.widget("c", {"size": 5})).status == 201
+        api.call("PATCH", f"{path}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE)
+        kit.eventually(lambda: events.events[-1]["type"] == "MODIFIED")
+        assert events.events[-1]["object"]["spec"] == {"size": 9}, "an unchanged field is not held against the update"
+        assert not events.ended.is_set()
+
+
+def test_a_default_that_comes_later_shows_in_what_was_stored_before(api: Any, kit: Any) -> None:
+    path = api.install(kit.version(spec=kit.obj(size={"type": "integer"})))
+    api.call("POST", path, api.widget("a", {"size": 1}))
+    more = kit.version(spec=kit.obj(size={"type": "integer"}, level={"type": "string", "default": "Low"}))
+    with api.watch(path) as events:
+        api.call("PATCH", f"{DEFINITIONS}/widgets.{api.group}", {"spec": {"versions": [more]}}, MERGE)
+        kit.eventually(lambda: api.call("GET", f"{path}/a").body["spec"] == {"size": 1, "level": "Low"})
+        kit.eventually(events.ended.is_set)
+
+
+def test_status_is_written_through_its_subresource_only(api: Any, kit: Any) -> None:
+    path = api.install(kit.version(subresources={"status": {}}))
+    created = api.call("POST", path, api.widget("a", {"n": 1}, status={"ready": True})).body
+    assert "status" not in created
+    put = {**created, "spec": {"n": 2}, "status": {"ready": True}}
+    answer = api.call("PUT", f"{path}/a/status", put).body
+    assert (answer["spec"], answer["status"], answer["metadata"]["generation"]) == ({"n": 1}, {"ready": True}, 1)
+    answer = api.call("PUT", f"{path}/a", {**answer, "spec": {"n": 3}, "status": {}}).body
+    assert (answer["spec"], answer["status"], answer["metadata"]["generation"]) == ({"n": 3}, {"ready": True}, 2)
+    missing = api.call("GET", f"{path}/a/scale")
+    assert (missing.status, missing.body["details"]["kind"]) == (404, "widgets")
+
+
+def test_scale_reads_and_writes_the_paths_that_the_definition_names(api: Any, kit: Any) -> None:
+    scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}
+    path = api.install(kit.version(subresources={"status": {}, "scale": scale}))
+    api.call("POST", path, api.widget("a", {"n": 3}))
+    api.call("PATCH", f"{path}/a/status", {"status": {"n": 2, "s": "app=a"}}, MERGE)
+    found = api.call("GET", f"{path}/a/scale").body
+    assert (found["kind"], found["spec"], found["status"]) == (
+        "Scale",
+        {"replicas": 3},
+        {"replicas": 2, "selector": "app=a"},
+    )
+    assert api.call("PATCH", f"{path}/a/scale", {"spec": {"replicas": 5}}, MERGE).body["spec"] == {"replicas": 5}
+    assert api.call("GET", f"{path}/a").body["spec"] == {"n": 5}
+    refused = api.call("PATCH", f"{path}/a/scale", {"spec": {"replicas": -1}}, MERGE)
+    assert [c["field"] for c in refused.body["details"]["causes"]] == [".spec.n"]
+
+
+def test_lists_and_watches_select_by_the_fields_that_the_definition_names(api: Any, kit: Any) -> None:
+    spec = kit.obj(color={"type": "string"}, size={"type": "integer"})
+    path = api.install(kit.version(spec=spec, selectableFields=[{"jsonPath": ".spec.color"}]))
+    for name, color in (("a", "red"), ("b", "blue")):
+        api.call("POST", path, api.widget(name, {"color": color}))
+    selected = f"{path}?fieldSelector=spec.color%3Dred"
+    assert [i["metadata"]["name"] for i in api.call("GET", selected).body["items"]] == ["a"]
+    refused = api.call("GET", f"{path}?fieldSelector=spec.size%3D1")
+    assert (refused.status, refused.body["message"]) == (400, "field label not supported: spec.size")
+    with api.watch(selected) as events:
+        events.wait(1)
+        api.call("PATCH", f"{path}/b", {"spec": {"color": "red"}}, MERGE)
+        api.call("PATCH", f"{path}/a", {"spec": {"color": "green"}}, MERGE)
+        assert [kind for kind, _ in events.wait(3)] == ["ADDED", "ADDED", "DELETED"]
+
+
+def test_apply_owns_fields_and_lists_by_key(api: Any, kit: Any) -> None:
+    item = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": {"type": "string"}, "n": {"type": "integer"}},
+    }
+    rows = {
+        "type": "array",
+        "items": item,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+    }
+    path = api.install(kit.version(spec=kit.obj(rows=rows)))
+    applied = api.widget("a", {"rows": [{"name": "x", "n": 1}]})
+    assert api.call("PATCH", f"{path}/a?fieldManager=one", applied, APPLY).status == 201
+    other = api.widget("a", {"rows": [{"name": "y", "n": 2}]})
+    answer = api.call("PATCH", f"{path}/a?fieldManager=two", other, APPLY)
+    assert answer.body["spec"] == {"rows": [{"name": "x", "n": 1}, {"name": "y", "n": 2}]}
+    conflict = api.call(
+        "PATCH", f"{path}/a?fieldManager=two", api.widget("a", {"rows": [{"name": "x", "n": 9}]}), APPLY
+    )
+    assert conflict.status == 409
+
+
+def test_a_strategic_merge_patch_is_refused(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    api.call("POST", path, api.widget("a", {}))
+    answer = api.call("PATCH", f"{path}/a", {"spec": {}}, "application/strategic-merge-patch+json")
+    assert answer.status == 415
+    assert "accepted media types include: application/json-patch+json" in answer.body["message"]
+
+
+def test_a_definition_goes_with_its_objects_and_ends_their_watches(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    name = f"widgets.{api.group}"
+    held = api.widget("held", {})
+    held["metadata"]["finalizers"] = ["example.io/hold"]
+    for each in (held, api.widget("free", {"n": 1})):
+        assert api.call("POST", path, each).status == 201
+    with api.watch(path) as events:
+        events.wait(2)
+        deleted = api.call("DELETE", f"{DEFINITIONS}/{name}").body
+        assert deleted["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+        kit.eventually(lambda: api.call("GET", f"{path}/free").status == 404)
+        refused = api.call("POST", path, api.widget("late", {}))
+        assert refused.status == 403
+        assert "create not allowed while custom resource definition is terminating" in refused.body["message"]
+        assert api.has_condition(name, "Terminating")
+        api.call("PATCH", f"{path}/held", {"metadata": {"finalizers": None}}, MERGE)
+        kit.eventually(lambda: api.call("GET", f"{DEFINITIONS}/{name}").status == 404)
+        kit.eventually(events.ended.is_set)
+        assert [e["type"] for e in events.events].count("DELETED") == 2
+    answer = api.call("GET", path)
+    assert (answer.status, answer.text) == (404, "404 page not found\n")
+    api.install(kit.version())
+    assert api.call("GET", path).body["items"] == [], "a definition that comes again begins empty"
+
+
+def test_names_belong_to_who_had_them_first_until_they_are_given_back(api: Any, kit: Any) -> None:
+    api.install(kit.version())
+    second = api.definition(kit.version(), plural="wheels", names={"plural": "wheels", "kind": "Widget"})
+    api.call("POST", DEFINITIONS, second)
+    name = f"wheels.{api.group}"
+    kit.eventually(lambda: api.has_condition(name, "NamesAccepted", "False"))
+    conditions = api.call("GET", f"{DEFINITIONS}/{name}").body["status"]["conditions"]
+    assert conditions[0]["message"] == '"WidgetList" is already in use'
+    assert api.call("GET", api.path(plural="wheels")).status == 404
+    api.call("DELETE", f"{DEFINITIONS}/widgets.{api.group}")
+    kit.eventually(lambda: api.has_condition(name, "Established"))
+    assert api.call("GET", api.path(plural="wheels")).status == 200
+
+
+def test_discovery_and_openapi_tell_of_custom_resources(api: Any, kit: Any) -> None:
+    names = {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"], "categories": ["all"]}
+    api.install(kit.version(subresources={"status": {}}), kit.version("v2beta1", storage=False), names=names)
+    group = api.call("GET", f"/apis/{api.group}").body
+    assert [v["version"] for v in group["versions"]] == ["v1", "v2beta1"]
+    resources = api.call("GET", f"/apis/{api.group}/v1").body["resources"]
+    assert [r["name"] for r in resources] == ["widgets", "widgets/status"]
+    assert resources[0]["shortNames"] == ["wd"]
+    document = api.call("GET", f"/openapi/v3/apis/{api.group}/v1").body
+    name = ".".join([*reversed(api.group.split(".")), "v1", "Widget"])
+    assert "spec" in document["components"]["schemas"][name]["properties"]
+    api.call("DELETE", f"{DEFINITIONS}/widgets.{api.group}")
+    kit.eventually(lambda: api.call("GET", f"/apis/{api.group}").status == 404)
+
+
+def test_tables_show_the_columns_that_the_definition_names(api: Any, kit: Any) -> None:
+    columns = [
+        {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
+        {"name": "When", "type": "date", "jsonPath": ".spec.when"},
+        {"name": "All", "type": "string", "jsonPath": ".spec.list"},
+        {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
+    ]
+    path = api.install(kit.version(additionalPrinterColumns=columns))
+    spec = {"size": 3, "when": "never", "list": [1, {"a": 2}]}
+    api.call("POST", path, api.widget("a", spec, status={"conditions": [{"type": "Ready", "status": "True"}]}))
+    api.call("POST", path, api.widget("b", {}))
+    connection = api._connection()
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    connection.request("GET", path, headers={"Authorization": f"Bearer {api.handle.token}", "Accept": accept})
+    import json
+
+    table = json.loads(connection.getresponse().read())
+    assert [c["name"] for c in table["columnDefinitions"]] == ["Name", "Size", "When", "All", "Ready"]
+    assert [r["cells"] for r in table["rows"]] == [
+        ["a", 3, "<invalid>", '[1,{"a":2}]', "True"],
+        ["b", None, None, None, None],
+    ]
