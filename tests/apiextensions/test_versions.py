@@ -1,0 +1,244 @@
+"""Several versions of a custom resource, with and without a webhook between them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from watchkeeper.server.pki import ServingCertificate, serving_certificate
+from watchkeeper.server.tls import server_context
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MERGE = "application/merge-patch+json"
+TEXT = {"type": "string"}
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> ServingCertificate:
+    return serving_certificate(Path(tmp_path_factory.mktemp("hook")), "127.0.0.1")
+
+
+class Hook:
+    """A webhook; `answer` makes the response of a ConversionReview's request."""
+
+    def __init__(self, url: str, certificate: ServingCertificate) -> None:
+        self.url = url
+        self.ca = base64.b64encode(certificate.ca_pem).decode()
+        self.requests: list[dict[str, Any]] = []
+        self.answer: Callable[[dict[str, Any]], Any] = convert
+
+    def conversion(self, **config: Any) -> dict[str, Any]:
+        client = {"url": self.url, "caBundle": self.ca, **config}
+        return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
+
+
+def convert(request: dict[str, Any]) -> dict[str, Any]:
+    """Between one name (v1) and two (v2)."""
+    wanted, done = request["desiredAPIVersion"], []
+    for item in request["objects"]:
+        spec = dict(item.get("spec", {}))
+        if wanted.endswith("/v2") and "name" in spec:
+            spec["first"], _, spec["last"] = spec.pop("name").partition(" ")
+        elif wanted.endswith("/v1") and "first" in spec:
+            spec["name"] = f"{spec.pop('first')} {spec.pop('last')}"
+        done.append({**item, "apiVersion": wanted, "spec": spec})
+    return {"uid": request["uid"], "convertedObjects": done, "result": {"status": "Success"}}
+
+
+@contextmanager
+def serving(certificate: ServingCertificate) -> Iterator[Hook]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            review = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            hook.requests.append(review["request"])
+            response = hook.answer(review["request"])
+            status = response if isinstance(response, int) else 200
+            body = json.dumps({**review, "response": response}).encode() if status == 200 else b"no"
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    context: ssl.SSLContext = server_context(certificate.cert, certificate.key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    hook = Hook(f"https://127.0.0.1:{server.server_port}/convert", certificate)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield hook
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def hook(certificate: ServingCertificate) -> Iterator[Hook]:
+    with serving(certificate) as found:
+        yield found
+
+
+def two_versions(kit: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    return (
+        kit.version("v1", kit.obj(name=TEXT)),
+        kit.version("v2", kit.obj(first=TEXT, last=TEXT), storage=False),
+    )
+
+
+def test_without_conversion_an_object_reads_the_same_in_each_version(api: Any, kit: Any) -> None:
+    old = kit.obj(size={"type": "integer"}, gone=TEXT)
+    new = kit.obj(size={"type": "integer"}, level={"type": "string", "default": "Low"})
+    one = api.install(kit.version("v1", old), kit.version("v2", new, storage=False))
+    two = api.path("v2")
+    api.call("POST", one, api.widget("a", {"size": 1, "gone": "x"}))
+    found = api.call("GET", f"{two}/a").body
+    assert (found["apiVersion"], found["spec"]) == (f"{api.group}/v2", {"size": 1})
+    with api.watch(two) as events:
+        assert events.wait(1) == [("ADDED", {"size": 1})]
+        api.call("PATCH", f"{one}/a", {"spec": {"size": 2}}, MERGE)
+        assert events.wait(2)[1] == ("MODIFIED", {"size": 2})
+        assert {e["object"]["apiVersion"] for e in events.events} == {f"{api.group}/v2"}
+    created = api.call("POST", two, api.widget("b", {"size": 3}, "v2")).body
+    assert created["spec"] == {"size": 3}, "what the storage version does not know is lost on the way"
+    assert [i["spec"] for i in api.call("GET", two).body["items"]] == [{"size": 2}, {"size": 3}]
+    assert api.call("DELETE", f"{two}/b").status == 200
+    wrong = api.call("POST", one, api.widget("c", {}, "v2"))
+    assert (wrong.status, "does not match the expected API version" in wrong.body["message"]) == (400, True)
+
+
+def test_the_storage_version_can_change_and_old_objects_still_read(api: Any, kit: Any) -> None:
+    spec = kit.obj(size={"type": "integer"})
+    one = api.install(kit.version("v1", spec), kit.version("v2", spec, storage=False))
+    api.call("POST", one, api.widget("a", {"size": 1}))
+    versions = [kit.version("v1", spec, storage=False), kit.version("v2", spec)]
+    name = f"{DEFINITIONS}/widgets.{api.group}"
+    assert api.call("PATCH", name, {"spec": {"versions": versions}}, MERGE).status == 200
+    stored = api.call("GET", name).body["status"]["storedVersions"]
+    assert stored == ["v1", "v2"]
+    for version in ("v1", "v2"):
+        kit.eventually(lambda v=version: api.call("GET", f"{api.path(v)}/a").body.get("spec") == {"size": 1})
+    before = api.call("GET", f"{api.path('v2')}/a").body["metadata"]["resourceVersion"]
+    rewritten = api.call("PUT", f"{api.path('v2')}/a", api.call("GET", f"{api.path('v2')}/a").body)
+    assert rewritten.body["metadata"]["resourceVersion"] != before, "a rewrite brings it to the storage version"
+
+
+def test_a_webhook_converts_what_is_read_written_listed_and_watched(api: Any, kit: Any, hook: Hook) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    two = api.path("v2")
+    api.call("POST", one, api.widget("a", {"name": "Ada Lovelace"}))
+    assert not hook.requests, "the storage version needs no conversion"
+    assert api.call("GET", f"{two}/a").body["spec"] == {"first": "Ada", "last": "Lovelace"}
+    assert set(hook.requests[0]) == {"uid", "desiredAPIVersion", "objects"}
+    assert api.call("POST", two, api.widget("b", {"first": "Alan", "last": "Turing"}, "v2")).status == 201
+    assert [i["spec"]["name"] for i in api.call("GET", one).body["items"]] == ["Ada Lovelace", "Alan Turing"]
+    hook.requests.clear()
+    assert [i["spec"]["first"] for i in api.call("GET", two).body["items"]] == ["Ada", "Alan"]
+    assert [len(r["objects"]) for r in hook.requests] == [2], "a list is converted by one request"
+    with api.watch(two) as events:
+        events.wait(2)
+        patched = api.call("PATCH", f"{two}/a", {"spec": {"last": "Byron"}}, MERGE).body
+        assert (patched["spec"], patched["metadata"]["generation"]) == ({"first": "Ada", "last": "Byron"}, 2)
+        assert events.wait(3)[2] == ("MODIFIED", {"first": "Ada", "last": "Byron"})
+        api.call("DELETE", f"{two}/a")
+        assert events.wait(4)[3][0] == "DELETED"
+
+
+def test_labels_are_the_webhooks_to_change_and_other_metadata_is_not(api: Any, kit: Any, hook: Hook) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    created = api.call("POST", one, api.widget("a", {"name": "A B"})).body
+
+    def relabel(request: dict[str, Any]) -> Any:
+        response = convert(request)
+        for item in response["convertedObjects"]:
+            item["metadata"] = {**item["metadata"], "labels": {"x": "y"}, "generation": 99}
+        return response
+
+    hook.answer = relabel
+    meta = api.call("GET", f"{api.path('v2')}/a").body["metadata"]
+    assert (meta["labels"], meta["generation"], meta["uid"]) == ({"x": "y"}, 1, created["metadata"]["uid"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda r: {**convert(r), "uid": "other"}, 'expected response.uid="'),
+        (lambda r: {**convert(r), "result": {"status": "Failure", "message": "cannot"}}, "failed: cannot"),
+        (lambda r: {**convert(r), "result": {}}, "response.result.status was '', not 'Success'"),
+        (lambda r: {**convert(r), "convertedObjects": []}, "returned 0 objects, expected 1"),
+        (lambda r: {**convert(r), "convertedObjects": r["objects"]}, "invalid groupVersion (expected "),
+        (lambda r: 500, "an error on the server"),
+        (lambda r: 404, "the server could not find the requested resource"),
+    ],
+)
+def test_what_a_webhook_does_wrong_is_told(api: Any, kit: Any, hook: Hook, answer: Any, words: str) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    api.call("POST", one, api.widget("a", {"name": "A B"}))
+    hook.answer = answer
+    refused = api.call("GET", f"{api.path('v2')}/a")
+    assert refused.status == 500
+    assert refused.body["message"].startswith(f"conversion webhook for {api.group}/v1, Kind=Widget ")
+    assert words in refused.body["message"]
+    assert api.call("GET", f"{one}/a").status == 200
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"url": "https://127.0.0.1:1/convert"}, "dial tcp 127.0.0.1:1: connect: connection refused"),
+        ({"url": None, "service": {"name": "s", "namespace": "n"}}, "behind service n/s"),
+        ({"caBundle": None}, "x509: certificate signed by unknown authority"),
+    ],
+)
+def test_a_webhook_that_cannot_be_reached_is_told_of(
+    api: Any, kit: Any, hook: Hook, config: dict[str, Any], words: str
+) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion(**config))
+    api.call("POST", one, api.widget("a", {"name": "A B"}))
+    refused = api.call("GET", f"{api.path('v2')}/a")
+    assert refused.status == 500
+    assert words in refused.body["message"]
+
+
+def test_objects_of_an_older_version_are_converted_by_the_webhook_after_the_storage_version_has_changed(
+    api: Any, kit: Any, hook: Hook
+) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    api.call("POST", one, api.widget("a", {"name": "Ada Lovelace"}))
+    old, new = two_versions(kit)
+    versions = [{**old, "storage": False}, {**new, "storage": True}]
+    api.call("PATCH", f"{DEFINITIONS}/widgets.{api.group}", {"spec": {"versions": versions}}, MERGE)
+    two = api.path("v2")
+    kit.eventually(lambda: api.call("POST", two, api.widget("b", {"first": "A", "last": "B"}, "v2")).status == 201)
+    assert [i["spec"] for i in api.call("GET", two).body["items"]] == [
+        {"first": "Ada", "last": "Lovelace"},
+        {"first": "A", "last": "B"},
+    ]
+    assert api.call("GET", f"{one}/a").body["spec"] == {"name": "Ada Lovelace"}
+    assert api.call("GET", f"{one}/b").body["spec"] == {"name": "A B"}
+
+
+def test_a_deprecated_version_warns(api: Any, kit: Any) -> None:
+    api.install(
+        kit.version("v1"),
+        kit.version("v1beta1", storage=False, deprecated=True),
+        kit.version("v1alpha1", storage=False, deprecated=True, deprecationWarning="moved on"),
+    )
+    words = f'299 - "{api.group}/v1beta1 Widget is deprecated; use {api.group}/v1 Widget"'
+    assert api.call("GET", api.path("v1beta1")).warnings == [words]
+    assert api.call("GET", api.path("v1alpha1")).warnings == ['299 - "moved on"']
+    assert api.call("GET", api.path("v1")).warnings == []
