@@ -93,10 +93,6 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--min-request-timeout", "seconds that a watch lasts at least", default=1800.0, kind=float, metavar="S")
     a.add("--shutdown-grace", "seconds that requests get to finish when the server stops", default=10.0, kind=float,
           metavar="S")  # fmt: skip
-    a.add("--etcd-prefix", "prefix of all keys in etcd", default="/registry", metavar="PREFIX")
-    a.add("--etcd-cacert", "authority of etcd's certificates", kind=Path, metavar="FILE")
-    a.add("--etcd-cert", "certificate to show to etcd", kind=Path, metavar="FILE")
-    a.add("--etcd-key", "key of --etcd-cert", kind=Path, metavar="FILE")
     a.add("--log-format", "text or json", default="text", metavar="FORMAT")
     a.add("--log-level", "debug, info, warning or error", default="info", metavar="LEVEL")
 

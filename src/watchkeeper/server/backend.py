@@ -11,8 +11,11 @@ from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.options import ServeOptions
 
 
-async def open_storage(options: ServeOptions) -> KV:
-    """The store, ready for use. Raises StartupError with one line that says what is wrong."""
+def open_storage(options: ServeOptions) -> KV:
+    """The store, ready for use. Raises StartupError with one line that says what is wrong.
+
+    Opening blocks for as long as it takes: nothing else runs yet.
+    """
     url = options.storage_url
     kind, found, rest = url.partition(":")
     if kind == "memory" and found:
@@ -20,14 +23,13 @@ async def open_storage(options: ServeOptions) -> KV:
 
         return MemoryKV()
     if kind == "sqlite" and rest:
-        return await _open_sqlite(Path(rest))
-    if kind in ("etcd", "etcds", "http", "https") and rest.startswith("//"):
-        return await _open_etcd(kind, rest[2:], options)
+        return _open_sqlite(Path(rest))
+    if kind == "etcd" and rest.startswith("//"):
+        raise StartupError("etcd is not supported yet as --storage; use sqlite:PATH or memory:")
     raise StartupError(f"--storage {url!r} is none of sqlite:PATH, memory:, etcd://HOST:PORT,…")
 
 
-async def _open_sqlite(path: Path) -> KV:
-    # Opening blocks for as long as it takes, but nothing else runs yet.
+def _open_sqlite(path: Path) -> KV:
     from watchkeeper.kv.sqlite.store import SQLiteKV
 
     make_private_dir(path.parent)
@@ -35,7 +37,3 @@ async def _open_sqlite(path: Path) -> KV:
         return SQLiteKV.open(path)
     except KVError as error:
         raise StartupError(str(error)) from error
-
-
-async def _open_etcd(kind: str, hosts: str, options: ServeOptions) -> KV:
-    raise StartupError("etcd storage is not available in this version; use sqlite: or memory:")

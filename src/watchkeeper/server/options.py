@@ -54,10 +54,6 @@ class ServeOptions:
     min_request_timeout: float = 1800.0
     """The shortest time that a watch without a timeout of its own lasts."""
     shutdown_grace: float = 10.0
-    etcd_prefix: str = "/registry"
-    etcd_cacert: Path | None = None
-    etcd_cert: Path | None = None
-    etcd_key: Path | None = None
     log_format: str = "text"
     log_level: str = "info"
 

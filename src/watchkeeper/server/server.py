@@ -114,7 +114,7 @@ class Server:
         make_private_dir(options.data_dir)
         sockets = self._open_sockets()
         self.credentials = load_credentials(options)
-        self.kv = await open_storage(options)
+        self.kv = open_storage(options)
         self._undo.append(("storage", self.kv.close))
         authorizer = self._authorizer()
         signer = ServiceAccountTokens(service_account_key(options.data_dir), ISSUER)

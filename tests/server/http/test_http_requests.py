@@ -166,3 +166,40 @@ def test_a_connection_that_asks_to_be_closed_is_closed():
             return headers["connection"], await client.closed()
 
     assert asyncio.run(run()) == ("close", True)
+
+
+def test_nothing_is_done_after_an_answer_that_ends_the_connection():
+    paths = []
+
+    async def note(scope, receive, send):
+        paths.append(scope["path"])
+        await echo(scope, receive, send)
+
+    async def run():
+        async with serving(note) as (_, port), connected(port) as client:
+            await client.send(b"GET /1 HTTP/1.1\r\nConnection: close\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n")
+            await client.answer()
+            return await client.closed()
+
+    assert asyncio.run(run())
+    assert paths == ["/1"]
+
+
+def test_nonsense_in_a_body_ends_the_request():
+    gone = []
+
+    async def read(scope, receive, send):
+        while (message := await receive())["type"] != "http.disconnect":
+            assert message["more_body"]
+        gone.append(True)
+
+    async def run():
+        async with serving(read) as (_, port), connected(port) as client:
+            await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+            await asyncio.sleep(0.05)
+            await client.send(b"zz\r\n")
+            assert await client.closed()
+            await asyncio.sleep(0.05)
+
+    asyncio.run(run())
+    assert gone == [True]

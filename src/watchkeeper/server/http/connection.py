@@ -107,9 +107,7 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade:
             pass  # no other protocol is spoken; the request was handed on like any other
         except httptools.HttpParserError:
-            if self._current is None:
-                self.write(wire.plain_answer(400, "400 Bad Request"))
-            self.close()
+            self._refuse_nonsense()
             return
         if self._in_head and self._head_size > self.limits.head_size:
             self.write(wire.plain_answer(431, "431 Request Header Fields Too Large"))
@@ -117,6 +115,17 @@ class Connection(asyncio.Protocol):
             return
         if self._to_start is not None:
             self._start_waiting()
+
+    def _refuse_nonsense(self) -> None:
+        """What came is no HTTP. A request that was complete before it still gets its answer."""
+        if self._current is not None and self._receiving is None:
+            self._closing = True
+            self._current.keep_alive = False
+            self._pause_reading()
+            return
+        if self._current is None or self._to_start is not None:
+            self.write(wire.plain_answer(400, "400 Bad Request"))
+        self.close()
 
     def pause_writing(self) -> None:
         """The client takes less than we send."""
@@ -153,16 +162,18 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """Everything but the body is known."""
-        parser = self._parser
         self._in_head = False
         self._head_size = 0
+        if self._closing:
+            return  # the last answer said so: what comes after it is not a request any more
+        parser = self._parser
         method = parser.get_method().decode("ascii")
         version = parser.get_http_version()
         exchange = Exchange(
             self,
             head_only=method == "HEAD",
             http10=version == "1.0",
-            keep_alive=parser.should_keep_alive() and not self._closing,
+            keep_alive=parser.should_keep_alive(),
         )
         exchange.expect_continue = self._expect_continue
         self._receiving = exchange
