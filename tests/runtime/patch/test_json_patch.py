@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.meta.errors import ApiError
@@ -179,6 +179,7 @@ def paths_of(value: Any, prefix: str = "") -> list[str]:
     return found
 
 
+@settings(max_examples=50, deadline=None)
 @given(document=st.dictionaries(st.text("ab/~", max_size=2), JSON, min_size=1, max_size=3), data=st.data())
 def test_removing_and_adding_again_restores(document: dict[str, Any], data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(paths_of(document)))

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.meta.errors import ApiError
@@ -78,6 +78,7 @@ OBJECTS = st.recursive(
 )
 
 
+@settings(max_examples=50, deadline=None)
 @given(OBJECTS, OBJECTS)
 def test_merging_twice_is_merging_once(document: dict[str, Any], patch: dict[str, Any]) -> None:
     once = merge(document, patch)
@@ -95,6 +96,7 @@ def diff(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     return patch
 
 
+@settings(max_examples=50, deadline=None)
 @given(OBJECTS, OBJECTS)
 def test_a_difference_merged_gives_the_other_object(old: dict[str, Any], new: dict[str, Any]) -> None:
     assert merge(old, diff(old, new)) == new

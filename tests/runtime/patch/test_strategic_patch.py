@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.apis.schema_data import kind_schema
@@ -210,12 +210,14 @@ CONTAINERS = st.lists(
 )
 
 
+@settings(max_examples=50, deadline=None)
 @given(CONTAINERS, CONTAINERS)
 def test_a_patch_applied_twice_is_applied_once(document: list[Object], patch: list[Object]) -> None:
     once = spec({"containers": document}, {"containers": patch})
     assert spec(once, {"containers": patch}) == once
 
 
+@settings(max_examples=50, deadline=None)
 @given(CONTAINERS, CONTAINERS)
 def test_the_patch_counts_and_nothing_else_changes(document: list[Object], patch: list[Object]) -> None:
     found = {c["name"]: c for c in spec({"containers": document}, {"containers": patch})["containers"]}

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from watchkeeper.runtime.managedfields.path import canonical, key_element, path_text, sort_key, value_element
+
+
+@pytest.mark.parametrize(
+    ("element", "text"),
+    [
+        (key_element({"name": "main"}), 'k:{"name":"main"}'),
+        (key_element({"protocol": "TCP", "containerPort": 80}), 'k:{"containerPort":80,"protocol":"TCP"}'),
+        (key_element({"on": True, "n": 1.5, "w": 2.0}), 'k:{"n":1.5,"on":true,"w":2}'),
+        (value_element("example.com/a"), 'v:"example.com/a"'),
+        (value_element('say "a\n<b>&"'), 'v:"say \\"a\\n\\u003cb\\u003e\\u0026\\""'),
+        (value_element("ü\b\u2028"), 'v:"ü\\u0008\\u2028"'),
+        (value_element(5), "v:5"),
+    ],
+)
+def test_elements_are_written_as_the_reference_writes_them(element: str, text: str) -> None:
+    assert element == text
+    assert canonical(text) == text
+
+
+def test_elements_are_ordered_by_kind_and_content() -> None:
+    elements = [
+        ".",
+        "f:a",
+        "f:b",
+        'k:{"containerPort":80}',
+        'k:{"containerPort":443}',
+        'k:{"containerPort":"80"}',
+        'k:{"name":"a"}',
+        "v:9",
+        "v:10",
+        'v:"a"',
+        "v:true",
+        "i:2",
+        "i:10",
+    ]
+    assert sorted(set(elements), key=sort_key) == elements
+
+
+def test_paths_are_shown_as_conflicts_show_them() -> None:
+    path = ("f:spec", "f:containers", 'k:{"containerPort":80,"protocol":"TCP"}', "f:tags", 'v:"x"', "i:3")
+    assert path_text(path) == '.spec.containers[containerPort=80,protocol="TCP"].tags[="x"][3]'
