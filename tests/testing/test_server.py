@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,13 @@ def test_what_a_server_is_reached_by_is_known_only_while_it_runs():
     with server:
         assert server.env == {"KUBECONFIG": str(server.kubeconfig)}
         assert server.url in repr(server)
+
+
+def test_a_watch_without_a_timeout_lasts_as_long_as_the_server_says():
+    with Server(min_request_timeout=0.2) as server:
+        started = time.monotonic()
+        request = urllib.request.Request(server.url + "/api/v1/namespaces?watch=1&resourceVersion=0")
+        request.add_header("Authorization", f"Bearer {server.token}")
+        with urllib.request.urlopen(request, context=server.ssl_context(), timeout=10) as watch:
+            assert len(watch.read().splitlines()) == 4
+        assert 0.2 <= time.monotonic() - started < 5

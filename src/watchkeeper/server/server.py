@@ -128,6 +128,7 @@ class Server:
         )
         self.assembly = Assembly(self.kv, choices)
         self._undo.append(("assembly", self.assembly.close))
+        self.assembly.services.min_request_timeout = options.min_request_timeout
         await self.assembly.load_allocations()
         await self._bootstrap()
         self.assembly.custom.start()
