@@ -334,3 +334,18 @@ def test_the_promises_hold(
         assert record.lists
 
     asyncio.run(run())
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(100, 105))
+@pytest.mark.parametrize("backend", ["memory", "sqlite"])
+def test_the_promises_hold_for_long(backend: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("watchkeeper.storage.cacher.bookmarks.PERIOD_SECONDS", 1.0)
+
+    async def run() -> None:
+        kv = MemoryKV() if backend == "memory" else SQLiteKV.open(tmp_path / "store.db", synchronous="OFF")
+        truth, record = await play(kv, cached=True, seed=seed, writes=1000)
+        assert check(truth, record) > 5_000
+
+    asyncio.run(run())
