@@ -58,22 +58,22 @@ def _maps(node: MapNode, old: dict[str, Any], new: dict[str, Any]) -> _Differenc
     gone = [name for name in old if name not in new] if len(old) + len(added) > len(new) else None
     changed = node.parts(tuple(added), new) if added else None
     removed = node.parts(tuple(gone), old) if gone else None
-    differing = False
+    modified: FieldSet = {}
+    lost: FieldSet = {}
     for name, ours in old.items():
         theirs = new.get(name, ABSENT)
         if ours is theirs or ours == theirs or theirs is ABSENT:
             continue
-        differing = True
         more, less = _values(node.child(name), ours, theirs)
         if more is not None:
-            changed = changed if changed is not None else {}
-            changed[f"f:{name}"] = more
+            modified[f"f:{name}"] = more
         if less is not None:
-            removed = removed if removed is not None else {}
-            removed[f"f:{name}"] = less
-    if not differing:
-        return changed, removed
-    return changed and ordered(changed), removed and ordered(removed)
+            lost[f"f:{name}"] = less
+    if modified:
+        changed = ordered({**changed, **modified} if changed else modified)
+    if lost:
+        removed = ordered({**removed, **lost} if removed else lost)
+    return changed, removed
 
 
 def _lists(node: ListNode, old: list[Any], new: list[Any]) -> _Difference:

@@ -29,7 +29,7 @@ def _value(node: Node, value: Any) -> FieldSet | None:
     if node.leaf:
         return LEAF
     if isinstance(node, MapNode):
-        return _map(node, value) if value else None
+        return _map(node, value) if value is not None else None
     if isinstance(node, ListNode):
         return _list(node, value) if value else None
     return _deduced(node, value)
@@ -38,14 +38,22 @@ def _value(node: Node, value: Any) -> FieldSet | None:
 def _map(node: MapNode, value: dict[str, Any]) -> FieldSet | None:
     if not isinstance(value, dict):
         raise Mismatch(f"expected map, got {value}")
-    out: FieldSet = {}
-    for name, member in value.items():
-        found = _value(node.child(name), member)
+    if not value:
+        return None
+    _, nested, leaves = node.plan(tuple(value))
+    if not nested:
+        return leaves
+    out = leaves.copy()
+    for name, element, child in nested:
+        member = value[name]
+        found = _value(child, member)
         if name not in node.declared or member is None or member == {}:
             found = with_self(found)
         if found is not None:
-            out[f"f:{name}"] = found
-    return ordered(out) if out else None
+            out[element] = found
+        else:
+            del out[element]
+    return out or None
 
 
 def _list(node: ListNode, value: list[Any]) -> FieldSet | None:

@@ -56,8 +56,10 @@ class WholeNode(Node):
         return LEAF
 
 
-_Plan = tuple[FieldSet, tuple[tuple[str, str, Node], ...]]
-"""For a combination of fields: their set with leaves only, and (field, element, node) for those with fields in them."""
+_Nested = tuple[tuple[str, str, Node], ...]
+_Plan = tuple[FieldSet, _Nested, FieldSet]
+"""For a combination of fields: a map with them as leaves, (field, element, node) for those that may have fields in
+them, and the leaves without the map itself."""
 
 
 class MapNode(Node):
@@ -108,7 +110,7 @@ class MapNode(Node):
         if value.__class__ is not dict:
             raise Mismatch(f"expected map, got {value}")
         names = tuple(value)
-        template, nested = self.plans.get(names) or self._plan(names)
+        template, nested, _ = self.plan(names)
         if not nested:
             return template
         out = template.copy()
@@ -118,22 +120,27 @@ class MapNode(Node):
 
     def parts(self, names: tuple[str, ...], value: Object) -> FieldSet:
         """All that is in some of the fields, at least one, without the map itself."""
-        template, nested = self.plans.get(names) or self._plan(names)
-        out = template.copy()
-        del out[SELF]
+        _, nested, leaves = self.plan(names)
+        if not nested:
+            return leaves
+        out = leaves.copy()
         for name, element, node in nested:
             out[element] = node.everything(value[name])
         return out
 
-    def _plan(self, names: tuple[str, ...]) -> _Plan:
-        template: FieldSet = {SELF: LEAF}
+    def plan(self, names: tuple[str, ...]) -> _Plan:
+        """What is known of a combination of fields, one of which at least. Raises Mismatch."""
+        return self.plans.get(names) or self._new_plan(names)
+
+    def _new_plan(self, names: tuple[str, ...]) -> _Plan:
+        leaves: FieldSet = {}
         nested: list[tuple[str, str, Node]] = []
         for name in sorted(names):
             node, element = self.child(name), f"f:{name}"
-            template[element] = LEAF
+            leaves[element] = LEAF
             if not node.leaf:
                 nested.append((name, element, node))
-        plan = (template, tuple(nested))
+        plan = ({SELF: LEAF, **leaves}, tuple(nested), leaves)
         if len(names) <= _MAX_REMEMBERED_FIELDS:
             if len(self.plans) >= _MAX_REMEMBERED:
                 self.plans.clear()

@@ -79,7 +79,8 @@ class Updater:
             self.filtered(fields_of(node, applied), version), version, last.time if last else None, applied=True
         )
         managed = {**managed, applier: mine}
-        if last is not None and last.fields:
+        # Where all that was applied before is applied now, there is nothing to take out.
+        if last is not None and (last.api_version != version or difference(last.fields, mine.fields)):
             merged = _Prune(self.versions, managed, last, version).run(merged)
         return merged, self._settle(live, merged, managed, applier, force=force)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from watchkeeper.meta.field import go_quote
-from watchkeeper.runtime.managedfields.nodes import DeducedNode, ListNode, MapNode, Mismatch, Node
+from watchkeeper.runtime.managedfields.nodes import ListNode, MapNode, Mismatch, Node, WholeNode
 from watchkeeper.runtime.managedfields.path import element_text
 from watchkeeper.runtime.patch.strategic import go_value
 from watchkeeper.runtime.schema import Schema, SchemaType
 
 _Errors = list[tuple[str, str]]
 """(path, message) each."""
+_NONE: _Errors = []
 
 
 def check(node: MapNode, obj: Any, *, allow_repeated: bool) -> None:
@@ -19,91 +20,97 @@ def check(node: MapNode, obj: Any, *, allow_repeated: bool) -> None:
 
     `allow_repeated` lets items occur twice. Raises Mismatch with all that is wrong.
     """
-    errors: _Errors = []
-    _Check(errors, allow_repeated).value(node, obj, "")
+    errors = _Check(allow_repeated).value(node, obj)
     if errors:
         texts = [f"{path}: {message}" if path else message for path, message in errors]
         raise Mismatch(texts[0] if len(texts) == 1 else "\n".join(["errors:", *(f"  {text}" for text in texts)]))
 
 
-class _Check:
-    """Walks a value and collects what is wrong."""
+def _below(step: str, errors: _Errors) -> _Errors:
+    """The errors of a part, seen from the whole."""
+    return [(step + path, message) for path, message in errors]
 
-    def __init__(self, errors: _Errors, allow_repeated: bool) -> None:
-        self.errors = errors
+
+class _Check:
+    """Walks a value and tells what is wrong in it. Paths are made only where something is."""
+
+    def __init__(self, allow_repeated: bool) -> None:
         self.allow_repeated = allow_repeated
 
-    def value(self, node: Node, value: Any, path: str) -> None:
+    def value(self, node: Node, value: Any) -> _Errors:
         """Check a value of any type. null is a value of every type."""
-        if value is None or isinstance(node, DeducedNode):
-            return
-        if isinstance(node, MapNode):
-            self._map(node, value, path)
-        elif isinstance(node, ListNode):
-            self._list(node, value, path)
-        elif node.schema is not None:
-            self._whole(node, node.schema, value, path)
+        if value is None:
+            return _NONE
+        kind = node.__class__
+        if kind is WholeNode:
+            return self._whole(node, node.schema, value) if node.schema is not None else _NONE
+        if kind is MapNode:
+            return self._map(node, value)  # type: ignore[arg-type]
+        if kind is ListNode:
+            return self._list(node, value)  # type: ignore[arg-type]
+        return _NONE
 
-    def _map(self, node: MapNode, value: Any, path: str) -> None:
+    def _map(self, node: MapNode, value: Any) -> _Errors:
         if not isinstance(value, dict):
-            self._report(path, f"expected map, got {_shown(value)}")
-            return
+            return [("", f"expected map, got {_shown(value)}")]
+        errors = _NONE
         for name, member in value.items():
             child = node.find(name)
             if child is None:
-                self._report(f"{path}.{name}", "field not declared in schema")
-                return
-            self.value(child, member, f"{path}.{name}")
+                return [*errors, (f".{name}", "field not declared in schema")]
+            wrong = self.value(child, member)
+            if wrong:
+                errors = [*errors, *_below(f".{name}", wrong)]
+        return errors
 
-    def _list(self, node: ListNode, value: Any, path: str) -> None:
+    def _list(self, node: ListNode, value: Any) -> _Errors:
         if not isinstance(value, list):
-            self._report(path, f"expected list, got {_shown(value)}")
-            return
+            return [("", f"expected list, got {_shown(value)}")]
+        errors: _Errors = []
         seen: set[str] = set()
         for index, item in enumerate(value):
             try:
                 element = node.element(item)
             except Mismatch as mismatch:
-                self._report(path, f"element {index}: {mismatch}")
-                return
+                return [*errors, ("", f"element {index}: {mismatch}")]
             if element in seen and not self.allow_repeated:
-                self._report(path, f"duplicate entries for key {element_text(element)}")
+                errors.append(("", f"duplicate entries for key {element_text(element)}"))
             seen.add(element)
-            self.value(node.item, item, path + element_text(element))
+            wrong = self.value(node.item, item)
+            if wrong:
+                errors += _below(element_text(element), wrong)
+        return errors
 
-    def _whole(self, node: Node, schema: Schema, value: Any, path: str) -> None:
+    def _whole(self, node: Node, schema: Schema, value: Any) -> _Errors:
         """Check what is owned as a whole; the content of atomic lists and maps is checked, too."""
         kind = schema.type
         if kind is SchemaType.LIST:
-            self._atomic_list(node, schema, value, path)
-        elif kind is SchemaType.STRUCT or kind is SchemaType.MAP:
-            self._atomic_map(node, schema, value, path)
-        elif (wrong := _scalar_error(schema, value)) is not None:
-            self._report(path, wrong)
+            return self._atomic_list(node, schema, value)
+        if kind is SchemaType.STRUCT or kind is SchemaType.MAP:
+            return self._atomic_map(node, schema, value)
+        wrong = _scalar_error(schema, value)
+        return _NONE if wrong is None else [("", wrong)]
 
-    def _atomic_list(self, node: Node, schema: Schema, value: Any, path: str) -> None:
+    def _atomic_list(self, node: Node, schema: Schema, value: Any) -> _Errors:
         if not isinstance(value, list):
-            self._report(path, f"expected list, got {_shown(value)}")
-        elif schema.element is not None:
-            inner = node.table.node(schema.element)
-            for index, item in enumerate(value):
-                self.value(inner, item, f"{path}[{index}]")
+            return [("", f"expected list, got {_shown(value)}")]
+        if schema.element is None:
+            return _NONE
+        inner = node.table.node(schema.element)
+        return [each for i, item in enumerate(value) for each in _below(f"[{i}]", self.value(inner, item))]
 
-    def _atomic_map(self, node: Node, schema: Schema, value: Any, path: str) -> None:
+    def _atomic_map(self, node: Node, schema: Schema, value: Any) -> _Errors:
         if not isinstance(value, dict):
-            self._report(path, f"expected map, got {_shown(value)}")
-            return
+            return [("", f"expected map, got {_shown(value)}")]
+        errors: _Errors = []
         for name, member in value.items():
             field = schema.fields.get(name)
             part = field.schema if field is not None else schema.element
             if part is not None:
-                self.value(node.table.node(part), member, f"{path}.{name}")
+                errors += _below(f".{name}", self.value(node.table.node(part), member))
             elif schema.fields and not schema.preserve_unknown_fields:
-                self._report(f"{path}.{name}", "field not declared in schema")
-                return
-
-    def _report(self, path: str, message: str) -> None:
-        self.errors.append((path, message))
+                return [*errors, (f".{name}", "field not declared in schema")]
+        return errors
 
 
 def _scalar_error(schema: Schema, value: Any) -> str | None:
