@@ -1,7 +1,7 @@
 """What a rule allows, and which rules cover others."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.authz.interface import Attributes
@@ -84,6 +84,7 @@ RULES = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(owned=st.lists(RULES, max_size=3), wanted=RULES, verb=WORDS, group=WORDS, name=st.sampled_from(["", "n", "m"]))
 def test_covered_rules_allow_nothing_that_the_covering_ones_do_not(owned, wanted, verb, group, name):
     if uncovered(owned, [wanted]):
@@ -93,6 +94,7 @@ def test_covered_rules_allow_nothing_that_the_covering_ones_do_not(owned, wanted
         assert not wanted.allows(asked) or any(rule.allows(asked) for rule in owned)
 
 
+@settings(deadline=None)
 @given(wanted=RULES)
 def test_full_authority_covers_everything(wanted):
     assert uncovered(FULL_AUTHORITY, [wanted]) == []
