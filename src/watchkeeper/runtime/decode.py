@@ -183,7 +183,7 @@ def _value(schema: Schema) -> _Walk:
     if kind is SchemaType.MAP:
         return _map(schema)
     if kind is SchemaType.ANY:
-        return _refuse if form.startswith("schema-or-") else _keep
+        return _schema_or(schema) if form.startswith("schema-or-") else _keep
     if kind is SchemaType.INTEGER:
         return _integer(*INT_RANGES[form])
     return _SCALARS[kind] if kind is not SchemaType.STRING else _TEXTS[form]
@@ -252,8 +252,26 @@ def _keep(value: Any) -> Any:
     return value
 
 
-def _refuse(_value: Any) -> Any:
-    raise _NOT_PLAIN
+def _schema_or(schema: Schema) -> _Walk:
+    """The walk of a JSON schema where a bool, a list of schemas or a list of texts may stand instead."""
+    assert schema.element is not None
+    inner, form, not_plain = _value(schema.element), schema.format, _NOT_PLAIN
+
+    def walk(value: Any) -> Any:
+        kind = value.__class__
+        if kind is dict:
+            return inner(value)
+        if kind is bool and form == "schema-or-bool":
+            return value
+        if kind is list and value and form == "schema-or-array":
+            for item in value:
+                if item.__class__ is not dict:
+                    raise not_plain
+                inner(item)
+            return value
+        raise not_plain
+
+    return walk
 
 
 def _integer(low: int, high: int) -> _Walk:

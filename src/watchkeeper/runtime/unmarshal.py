@@ -7,13 +7,14 @@ one counts; a text that a self-decoding type (a quantity, a time) refuses ends d
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.meta.field import go_quote
 from watchkeeper.runtime.base64_text import Base64Error, canonical_base64
 from watchkeeper.runtime.quantity import QuantityError, canonical_quantity
-from watchkeeper.runtime.schema import Schema, SchemaType
+from watchkeeper.runtime.schema import Field, Schema, SchemaType
 from watchkeeper.runtime.scheme import DecodeError, Object
 from watchkeeper.runtime.timestamps import TimeError, canonical_micro_time, canonical_time
 from watchkeeper.runtime.zero import keeps_empty_lists, omitted, shows_when_unset, zero_field, zero_value
@@ -60,6 +61,12 @@ class _WrongType(Exception):
         super().__init__(found, wanted)
         self.found = found
         self.wanted = wanted
+
+
+@functools.cache
+def _shown_fields(schema: Schema) -> tuple[Field, ...]:
+    """The fields that show although nobody has set them."""
+    return tuple(field for field in schema.fields.values() if shows_when_unset(field))
 
 
 class _Unmarshal:
@@ -120,8 +127,8 @@ class _Unmarshal:
         self._struct = outer
         for name in dropped:
             del obj[name]
-        for field in schema.fields.values():
-            if field.name not in obj and shows_when_unset(field):
+        for field in _shown_fields(schema):
+            if field.name not in obj:
                 obj[field.name] = zero_field(field)
         return obj
 
