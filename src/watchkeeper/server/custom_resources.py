@@ -92,12 +92,10 @@ class CustomResourceSupport:
 
     def field_manager(self, kind: Kind, has_status: bool, subresource: str) -> FieldManager | None:
         """Who keeps track of fields."""
-        if subresource not in ("", "status"):
-            return None
         keep: Filter | None = None
         if subresource == "status":
             keep = excluding("metadata", "spec")
-        elif has_status:
+        elif has_status and not subresource:
             keep = excluding("status")
         filters = {} if keep is None else {kind.gvk.api_version: keep}
         return Tracker(self.services.scheme, kind, subresource=subresource, filters=filters)

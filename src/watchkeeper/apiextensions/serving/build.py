@@ -24,6 +24,7 @@ from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.endpoints.installer import patch_types
 from watchkeeper.endpoints.scope import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
 from watchkeeper.registry.store import StatusStore, StoreConfig
+from watchkeeper.runtime.managedfields import Path
 from watchkeeper.runtime.scheme import Kind
 from watchkeeper.storage.interface import Interface
 
@@ -82,16 +83,11 @@ def build_scopes(resource: CustomResource, version: VersionDefined) -> tuple[Sco
         prefix=resource.prefix,
     )
     store = CustomStore(config, is_ending=lambda: defined.terminating)
-    kind = Kind(
-        gvk=gvk,
-        hub=gvk,
-        schema=to_schema(compiled.root, gvk.kind),
-        decode=compiled.decode,
-        builtin=False,
-        default=compiled.default,
-    )
     scheme = resource.backend.services.scheme
-    scheme.register(kind)
+    for each in defined.versions:
+        # Owners may have recorded fields at any version, whichever are asked for.
+        scheme.register(_kind(resource.compiled(each.name)))
+    kind = scheme.kind(gvk)
     maker = _ScopeMaker(resource, version, behavior, compiled)
     subresources: dict[str, Scope] = {}
     if version.has_status:
@@ -99,9 +95,29 @@ def build_scopes(resource: CustomResource, version: VersionDefined) -> tuple[Sco
         subresources["status"] = maker.make(kind, status, "status")
     if compiled.scale is not None:
         scale_kind = scheme.kind(SCALE)
-        scale = CustomScaleStore(store, compiled.scale, scale_kind.decode)
+        scale = CustomScaleStore(store, compiled.scale, scale_kind.decode, gvk.api_version, _replicas(defined))
         subresources["scale"] = maker.make(scale_kind, scale, "scale")
     return maker.make(kind, store, ""), subresources
+
+
+def _kind(compiled: CompiledVersion) -> Kind:
+    return Kind(
+        gvk=compiled.gvk,
+        hub=compiled.gvk,
+        schema=to_schema(compiled.root, compiled.gvk.kind),
+        decode=compiled.decode,
+        builtin=False,
+        default=compiled.default,
+    )
+
+
+def _replicas(defined: Defined) -> dict[str, Path | None]:
+    """Where the replicas asked for are at each version, None at those without a scale."""
+    scales = {v.name: ScalePaths.of(dict(v.scale)) if v.scale is not None else None for v in defined.versions}
+    return {
+        defined.gvk(name).api_version: None if scale is None else scale.replicas_path()
+        for name, scale in scales.items()
+    }
 
 
 class _ScopeMaker:

@@ -205,8 +205,9 @@ class CustomResource:
         if self._converter is not None:
             self._converter.close()
             self._converter = None
-        for name in self._built:
-            self.backend.services.scheme.unregister(self.defined.gvk(name))
+        if self._built:
+            for version in self.defined.versions:
+                self.backend.services.scheme.unregister(self.defined.gvk(version.name))
 
 
 def _find(defined: Defined, name: str) -> VersionDefined | None:

@@ -11,6 +11,7 @@ from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.registry.derived import DerivedObject
 from watchkeeper.registry.rest import Context, UpdatedObject, UpdateOptions
 from watchkeeper.registry.store import Store
+from watchkeeper.runtime.managedfields import Path, ScaleRecord
 from watchkeeper.runtime.scheme import Decoder
 from watchkeeper.storage.interface import StoredObject
 
@@ -68,6 +69,10 @@ class ScalePaths:
             return None
         paths = (scale.get(key) or "" for key in ("specReplicasPath", "statusReplicasPath", "labelSelectorPath"))
         return cls(*paths)
+
+    def replicas_path(self) -> Path:
+        """Where the replicas asked for are, as owners record it."""
+        return tuple(f"f:{name}" for name in _split(self.spec))
 
     def spec_errors(self, obj: Object) -> list[FieldError]:
         """What is wrong with the replicas asked for."""
@@ -138,11 +143,18 @@ def _replica_errors(obj: Object, path: str) -> list[FieldError]:
 class CustomScaleStore:
     """Reads and writes Scales of one custom resource."""
 
-    def __init__(self, store: Store, paths: ScalePaths, encode: Decoder) -> None:
-        """`encode` makes a Scale what its type's encoder writes."""
+    def __init__(
+        self, store: Store, paths: ScalePaths, encode: Decoder, version: str, replicas: Mapping[str, Path | None]
+    ) -> None:
+        """`encode` makes a Scale what its type's encoder writes.
+
+        `version` is the object's apiVersion; `replicas` says for each version where owners record the replicas.
+        """
         self._store = store
         self._paths = paths
         self._encode = encode
+        self._version = version
+        self._replicas = replicas
 
     def get_nowait(self, ctx: Context, name: str, resource_version: str) -> StoredObject | None:
         """Never at once: the Scale has to be made."""
@@ -163,7 +175,7 @@ class CustomScaleStore:
         self, ctx: Context, name: str, updated: UpdatedObject, options: UpdateOptions
     ) -> tuple[Object, bool]:
         """Change the number of replicas asked for. Raises what is wrong with the object then."""
-        change = _ScaleChange(self._paths, self._encode, updated, options)
+        change = _ScaleChange(self, updated, options)
         result, _ = await self._store.update(ctx, name, change, UpdateOptions(dry_run=options.dry_run))
         obj = result.data() if isinstance(result, StoredObject) else result
         try:
@@ -174,9 +186,10 @@ class CustomScaleStore:
 
 
 class _ScaleChange:
-    def __init__(self, paths: ScalePaths, encode: Decoder, updated: UpdatedObject, options: UpdateOptions) -> None:
-        self._paths = paths
-        self._encode = encode
+    def __init__(self, scales: CustomScaleStore, updated: UpdatedObject, options: UpdateOptions) -> None:
+        self._scales = scales
+        self._paths = scales._paths
+        self._encode = scales._encode
         self._updated = updated
         self._options = options
         self.uid: str | None = updated.uid
@@ -184,10 +197,14 @@ class _ScaleChange:
     async def __call__(self, current: StoredObject | None) -> Object:
         assert current is not None
         obj = current.data()
+        scales = self._scales
+        record = ScaleRecord(obj["metadata"].get("managedFields"), scales._version, scales._replicas)
         try:
             old, is_set = self._paths.scale_of(obj)
             if not is_set:
                 old["spec"]["replicas"] = _UNSET
+            if entries := record.to_scale():
+                old["metadata"]["managedFields"] = entries
             new = await self._updated(DerivedObject(current, self._encode(old, None)))
             replicas = (new.get("spec") or {}).get("replicas") or 0
             if replicas == _UNSET:
@@ -197,7 +214,11 @@ class _ScaleChange:
             raise errors.internal_error(str(problem)) from problem
         if self._options.validate_update is not None:
             await self._options.validate_update(new, old)
-        asked = (new.get("metadata") or {}).get("resourceVersion")
-        if asked:
+        metadata: Object = new.get("metadata") or {}
+        if asked := metadata.get("resourceVersion"):
             obj["metadata"]["resourceVersion"] = asked
+        if entries := record.to_object(metadata.get("managedFields")):
+            obj["metadata"]["managedFields"] = entries
+        else:
+            obj["metadata"].pop("managedFields", None)
         return obj

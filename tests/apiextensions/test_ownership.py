@@ -1,0 +1,104 @@
+"""Who owns which field of a custom resource: across versions, in scales, and when nobody is to own anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+WHOLE, TEXT = {"type": "integer"}, {"type": "string"}
+
+
+def owners(answer: Any) -> dict[str, Any]:
+    assert answer.status in (200, 201), answer
+    record = answer.body["metadata"].get("managedFields", [])
+    return {
+        " ".join(
+            filter(None, [e["manager"], e["operation"], e["apiVersion"].rpartition("/")[2], e.get("subresource")])
+        ): (e["fieldsV1"])
+        for e in record
+    }
+
+
+def apply(api: Any, path: str, body: dict[str, Any], manager: str, **more: str) -> Any:
+    query = "&".join(f"{k}={v}" for k, v in {"fieldManager": manager, **more}.items())
+    return api.call("PATCH", f"{path}?{query}", body, APPLY)
+
+
+def test_owners_at_one_version_keep_their_fields_when_others_write_at_another(api: Any, kit: Any) -> None:
+    spec = kit.obj(size=WHOLE, note=TEXT)
+    path = api.install(kit.version("v1", spec), kit.version("v2", spec, storage=False))
+    apply(api, f"{path}/a", api.widget("a", {"size": 1, "note": "x"}), "one")
+    second = api.path("v2")
+    patched = api.call("PATCH", f"{second}/a?fieldManager=editor", {"spec": {"note": "y"}}, MERGE)
+    assert owners(patched) == {
+        "one Apply v1": {"f:spec": {"f:size": {}}},
+        "editor Update v2": {"f:spec": {"f:note": {}}},
+    }
+    conflict = apply(api, f"{second}/a", api.widget("a", {"size": 2}, "v2"), "two")
+    assert conflict.status == 409
+    assert conflict.body["details"]["causes"][0]["message"] == 'conflict with "one"'
+    moved = apply(api, f"{second}/a", api.widget("a", {}, "v2"), "one")
+    assert moved.body["spec"] == {"note": "y"}
+    assert owners(moved).keys() == {"one Apply v2", "editor Update v2"}
+
+
+def test_a_scale_has_the_owners_of_the_replicas(api: Any, kit: Any) -> None:
+    scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    version = kit.version("v1", kit.obj(size=WHOLE), subresources={"status": {}, "scale": scale})
+    path = api.install(version)
+    apply(api, f"{path}/a", api.widget("a", {"size": 1}), "one")
+    body = {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "a", "namespace": "default"},
+        "spec": {"replicas": 2},
+    }
+    refused = apply(api, f"{path}/a/scale", body, "scaler")
+    assert refused.status == 409
+    assert refused.body["message"] == 'Apply failed with 1 conflict: conflict with "one": .spec.replicas'
+    assert apply(api, f"{path}/a/scale", body, "scaler", force="true").body["spec"] == {"replicas": 2}
+    answer = api.call("GET", f"{path}/a")
+    assert answer.body["spec"] == {"size": 2}
+    assert owners(answer) == {"scaler Apply v1 scale": {"f:spec": {"f:size": {}}}}
+
+
+def test_an_empty_record_ends_ownership(api: Any, kit: Any) -> None:
+    path = api.install(kit.version("v1", kit.obj(size=WHOLE)))
+    created = api.call("POST", f"{path}?fieldManager=maker", api.widget("a", {"size": 1}))
+    assert owners(created) == {"maker Update v1": {"f:spec": {".": {}, "f:size": {}}}}
+    for empty in ([], [{}]):
+        patch = {"metadata": {"managedFields": empty}, "spec": {"size": 2 + len(empty)}}
+        assert owners(api.call("PATCH", f"{path}/a?fieldManager=editor", patch, MERGE)) == {}
+    assert owners(apply(api, f"{path}/a", api.widget("a", {"size": 3}), "one")).keys() == {
+        "one Apply v1",
+        "before-first-apply Update v1",
+    }
+
+
+def test_what_has_no_schema_is_owned_key_by_key(api: Any, kit: Any) -> None:
+    path = api.install(kit.version("v1"))
+    apply(api, f"{path}/a", api.widget("a", {"map": {"x": 1}, "list": [1, {"y": 2}]}), "one")
+    second = apply(api, f"{path}/a", api.widget("a", {"map": {"z": 1}}), "two")
+    assert second.body["spec"] == {"map": {"x": 1, "z": 1}, "list": [1, {"y": 2}]}
+    assert owners(second) == {
+        "one Apply v1": {"f:spec": {"f:list": {}, "f:map": {".": {}, "f:x": {}}}},
+        "two Apply v1": {"f:spec": {"f:map": {".": {}, "f:z": {}}}},
+    }
+
+
+def test_keys_with_a_default_need_not_be_named(api: Any, kit: Any) -> None:
+    item = kit.obj(port=WHOLE, protocol={"type": "string", "default": "TCP"}, note=TEXT)
+    item["required"] = ["port", "protocol"]
+    ports = {
+        "type": "array",
+        "items": item,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["port", "protocol"],
+    }
+    path = api.install(kit.version("v1", kit.obj(ports=ports)))
+    apply(api, f"{path}/a", api.widget("a", {"ports": [{"port": 80, "note": "x"}]}), "one")
+    named = {"ports": [{"port": 80, "protocol": "TCP", "note": "y"}, {"port": 80, "protocol": "UDP"}]}
+    refused = apply(api, f"{path}/a", api.widget("a", named), "two")
+    assert refused.status == 409
+    assert refused.body["details"]["causes"][0]["field"] == '.spec.ports[port=80,protocol="TCP"].note'
