@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from watchkeeper.apiextensions.schema.nodes import to_schema
 from watchkeeper.apiextensions.serving.codec import CustomCodec
 from watchkeeper.apiextensions.serving.columns import table_of
 from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined
+from watchkeeper.apiextensions.serving.kind import CustomKind
 from watchkeeper.apiextensions.serving.scale import CustomScaleStore, ScalePaths
 from watchkeeper.apiextensions.serving.selectable import field_labels, label_converter, selectable_fields
 from watchkeeper.apiextensions.serving.store import CustomStore
@@ -86,7 +86,7 @@ def build_scopes(resource: CustomResource, version: VersionDefined) -> tuple[Sco
     scheme = resource.backend.services.scheme
     for each in defined.versions:
         # Owners may have recorded fields at any version, whichever are asked for.
-        scheme.register(_kind(resource.compiled(each.name)))
+        scheme.register(CustomKind(resource.compiled(each.name)))
     kind = scheme.kind(gvk)
     maker = _ScopeMaker(resource, version, behavior, compiled)
     subresources: dict[str, Scope] = {}
@@ -98,17 +98,6 @@ def build_scopes(resource: CustomResource, version: VersionDefined) -> tuple[Sco
         scale = CustomScaleStore(store, compiled.scale, scale_kind.decode, gvk.api_version, _replicas(defined))
         subresources["scale"] = maker.make(scale_kind, scale, "scale")
     return maker.make(kind, store, ""), subresources
-
-
-def _kind(compiled: CompiledVersion) -> Kind:
-    return Kind(
-        gvk=compiled.gvk,
-        hub=compiled.gvk,
-        schema=to_schema(compiled.root, compiled.gvk.kind),
-        decode=compiled.decode,
-        builtin=False,
-        default=compiled.default,
-    )
 
 
 def _replicas(defined: Defined) -> dict[str, Path | None]:
