@@ -58,11 +58,24 @@ def test_numbers_keep_their_digits_and_kind() -> None:
     assert isinstance(outcome["c"], float)
 
 
-@pytest.mark.parametrize("body", [b"[]", b'"text"', b"{", b"", b"null", b"5"])
-def test_a_body_that_is_no_object_is_a_bad_request(body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"[]", "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"),
+        (
+            b'"text"',
+            "error decoding patch: json: cannot unmarshal string into Go value of type map[string]interface {}",
+        ),
+        (b"spec", "error decoding patch: invalid character 's' looking for beginning of value"),
+        (b"{", "error decoding patch: unexpected end of JSON input"),
+        (b"", "error decoding patch: unexpected end of JSON input"),
+        (b"null", "Invalid JSON Patch"),
+    ],
+)
+def test_a_body_that_is_no_object_is_a_bad_request(body: bytes, message: str) -> None:
     with pytest.raises(ApiError) as raised:
         MergePatch(body)
-    assert raised.value.code == 400
+    assert (raised.value.code, raised.value.message) == (400, message)
 
 
 def test_fields_set_twice_are_strict_errors() -> None:

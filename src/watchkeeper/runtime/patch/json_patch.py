@@ -13,9 +13,11 @@ import orjson
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.runtime.patch.documents import mismatch, read_document
 
 MAX_OPERATIONS = 10_000
 _KNOWN = frozenset({"op", "path", "from", "value"})
+_PREFIX = "error decoding patch: "
 _ABSENT = object()
 _MAX_COPIED_BYTES = 3 * 1024 * 1024
 
@@ -29,13 +31,10 @@ class JsonPatch:
 
     def __init__(self, body: bytes) -> None:
         """Raises a 400 for what is no list of operations, a 413 for too many."""
-        try:
-            operations = orjson.loads(body)
-        except ValueError as error:
-            raise errors.bad_request(f"error decoding patch: {error}") from error
+        operations = read_document(body, prefix=_PREFIX)
         operations = [] if operations is None else operations
         if not isinstance(operations, list):
-            raise _undecodable(operations, "value of type []handlers.jsonPatchOp")
+            raise mismatch(operations, "value of type []handlers.jsonPatchOp", prefix=_PREFIX)
         operations = [{} if each is None else each for each in operations]
         for each in operations:
             _check_operation(each)
@@ -73,15 +72,10 @@ def does_not_apply() -> ApiError:
 
 def _check_operation(operation: Any) -> None:
     if not isinstance(operation, dict):
-        raise _undecodable(operation, "value of type handlers.jsonPatchOp")
+        raise mismatch(operation, "value of type handlers.jsonPatchOp", prefix=_PREFIX)
     for name in ("op", "path", "from"):
         if not isinstance(operation.get(name), (str, type(None))):
-            raise _undecodable(operation[name], f"struct field jsonPatchOp.{name} of type string")
-
-
-def _undecodable(value: Any, where: str) -> ApiError:
-    names = {bool: "bool", str: "string", int: "number", float: "number", dict: "object", list: "array"}
-    return errors.bad_request(f"error decoding patch: json: cannot unmarshal {names[type(value)]} into Go {where}")
+            raise mismatch(operation[name], f"struct field jsonPatchOp.{name} of type string", prefix=_PREFIX)
 
 
 class _Document:

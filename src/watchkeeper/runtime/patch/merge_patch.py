@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from watchkeeper.meta import errors
-from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
+from watchkeeper.runtime.patch.documents import read_patch
 from watchkeeper.runtime.strict import strict_errors
 
 Object = dict[str, Any]
@@ -21,7 +19,10 @@ class MergePatch:
 
     def __init__(self, body: bytes) -> None:
         """Raises a 400 for what is no object."""
-        self._patch, self._repeated = read_patch_object(body)
+        patch, self._repeated = read_patch(body, prefix="error decoding patch: ")
+        if patch is None:
+            raise errors.bad_request("Invalid JSON Patch")
+        self._patch = patch
 
     def strict_errors(self) -> list[str]:
         """Fields that the patch sets twice."""
@@ -30,17 +31,6 @@ class MergePatch:
     def apply(self, document: Object) -> Object:
         """The document with the patch merged in; parts that the patch does not touch are shared."""
         return _merge(document, self._patch)
-
-
-def read_patch_object(body: bytes) -> tuple[Object, Pairs | None]:
-    """A patch that is to be an object, and what tells of fields set twice, if any are. Raises a 400."""
-    try:
-        patch = orjson.loads(body)
-    except ValueError as error:
-        raise errors.bad_request(f"error decoding patch: {error}") from error
-    if not isinstance(patch, dict):
-        raise errors.bad_request("error decoding patch: a merge patch is an object")
-    return patch, read_pairs(body) if repeats_fields(body, patch) else None
 
 
 def _merge(target: Object, patch: Object) -> Object:

@@ -13,7 +13,7 @@ import orjson
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
+from watchkeeper.runtime.patch.documents import read_patch
 from watchkeeper.runtime.schema import Field, Schema, SchemaType
 from watchkeeper.runtime.strict import strict_errors
 
@@ -39,15 +39,9 @@ class StrategicPatch:
 
     def __init__(self, body: bytes, schema: Schema) -> None:
         """`null` changes nothing. Raises a 400 for what is neither that nor an object."""
-        try:
-            patch = orjson.loads(body)
-        except ValueError as error:
-            raise errors.bad_request(str(error)) from error
-        if patch is not None and not isinstance(patch, dict):
-            raise errors.bad_request("json: cannot unmarshal a patch that is no object")
+        patch, self._repeated = read_patch(body, prefix="")
         self._encoded = orjson.dumps(patch or {})
         self._schema = schema
-        self._repeated: Pairs | None = read_pairs(body) if patch and repeats_fields(body, patch) else None
 
     def strict_errors(self) -> list[str]:
         """Fields that the patch sets twice."""

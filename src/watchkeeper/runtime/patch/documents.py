@@ -1,0 +1,37 @@
+"""Reading the documents that patches are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watchkeeper.meta import errors
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.runtime.json_text import JsonError, read_json
+from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
+
+Object = dict[str, Any]
+
+_JSON_TYPES = {bool: "bool", str: "string", int: "number", float: "number", dict: "object", list: "array"}
+
+
+def read_document(body: bytes, *, prefix: str) -> Any:
+    """The JSON value of a body. Raises a 400 that says what is wrong with it, after `prefix`."""
+    try:
+        return read_json(body)
+    except JsonError as error:
+        raise errors.bad_request(f"{prefix}{error}") from error
+
+
+def read_patch(body: bytes, *, prefix: str) -> tuple[Object | None, Pairs | None]:
+    """A patch that is to be an object or null, and what tells of fields set twice, if any are. Raises a 400."""
+    patch = read_document(body, prefix=prefix)
+    if patch is None:
+        return None, None
+    if not isinstance(patch, dict):
+        raise mismatch(patch, "value of type map[string]interface {}", prefix=prefix)
+    return patch, read_pairs(body) if repeats_fields(body, patch) else None
+
+
+def mismatch(value: Any, where: str, *, prefix: str) -> ApiError:
+    """400: a value of the wrong type; `where` names the place as Go does."""
+    return errors.bad_request(f"{prefix}json: cannot unmarshal {_JSON_TYPES[type(value)]} into Go {where}")
