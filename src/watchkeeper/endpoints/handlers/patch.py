@@ -9,6 +9,7 @@ import orjson
 from watchkeeper.admission.interface import Operation
 from watchkeeper.endpoints.handlers import patches
 from watchkeeper.endpoints.handlers.common import context
+from watchkeeper.endpoints.handlers.storing import store_update
 from watchkeeper.endpoints.handlers.update import check_name
 from watchkeeper.endpoints.handlers.write import Admission, expected_namespace, manager_of
 from watchkeeper.endpoints.negotiation import negotiate
@@ -47,7 +48,11 @@ async def patch(request: Request, scope: Scope) -> Response:
         validate_create=admission.validate_create(authorize=True),
         validate_update=admission.validate_update(),
     )
-    result, created = await scope.store.update(context(request, scope), request.info.name, patcher, options)
+    ctx, name = context(request, scope), request.info.name
+    if apply:
+        result, created = await scope.store.update(ctx, name, patcher, options)
+    else:
+        result, created = await store_update(scope, ctx, name, patcher, options)
     renderer = renderer_for(scope, accepted, request.param("includeObject"))
     return finish(renderer.one(result), accepted, 201 if created else 200)
 

@@ -7,6 +7,7 @@ from typing import Any
 from watchkeeper.admission.interface import Operation
 from watchkeeper.endpoints.handlers.bodies import read_object
 from watchkeeper.endpoints.handlers.common import context
+from watchkeeper.endpoints.handlers.storing import store_update
 from watchkeeper.endpoints.handlers.write import Admission, dedup_owner_references, expected_namespace, manager_of
 from watchkeeper.endpoints.negotiation import negotiate, require_body_type
 from watchkeeper.endpoints.params import read_write_params
@@ -42,7 +43,7 @@ async def update(request: Request, scope: Scope) -> Response:
         validate_create=admission.validate_create(authorize=True),
         validate_update=admission.validate_update(),
     )
-    result, created = await scope.store.update(context(request, scope), request.info.name, replacement, options)
+    result, created = await store_update(scope, context(request, scope), request.info.name, replacement, options)
     renderer = renderer_for(scope, accepted, request.param("includeObject"))
     return finish(renderer.one(result), accepted, 201 if created else 200)
 

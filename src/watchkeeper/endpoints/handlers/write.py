@@ -13,6 +13,7 @@ from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.registry.rest import ValidateCreate, ValidateDelete, ValidateUpdate
 from watchkeeper.request.request import Request
+from watchkeeper.runtime.managedfields import EntryError, check_record
 
 Object = dict[str, Any]
 FIELD_MANAGER_MAX = 128
@@ -102,10 +103,26 @@ class Admission:
     async def mutate(self, operation: Operation, obj: Object, old: Object | None) -> Object:
         """Run mutating admission on an object in place."""
         attributes = self.attributes(operation, obj, old)
+        record = _record_of(obj)
         await self.scope.services.admission.admit(attributes)
         assert attributes.obj is not None
+        self._keep_record(attributes.obj, record)
         dedup_owner_references(self.request, attributes.obj, after_admission=True)
         return attributes.obj
+
+    def _keep_record(self, obj: Object, before: Any) -> None:
+        """Put the record of field owners back if admission has made it something that cannot be understood."""
+        record = _record_of(obj)
+        if record is before:
+            return
+        try:
+            check_record(record)
+        except EntryError as error:
+            obj["metadata"]["managedFields"] = before
+            self.request.warn(
+                ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated"
+                f" mutating admission controller; please fix your requests: {error}"
+            )
 
     def validate_create(self, *, authorize: bool = False) -> ValidateCreate:
         """Validating admission of a create; with `authorize` the user is first asked for the right to create."""
@@ -136,6 +153,11 @@ class Admission:
             await self.scope.services.admission.validate(attributes)
 
         return validate
+
+
+def _record_of(obj: Object) -> Any:
+    metadata = obj.get("metadata")
+    return metadata.get("managedFields") if metadata else None
 
 
 async def authorize_create(request: Request, scope: Scope) -> None:
