@@ -249,6 +249,13 @@ class Bodies:
         return rng.choice(choices[schema.type])
 
 
+@pytest.mark.parametrize("odd", [{}, {"odd": 1}])
+def test_an_empty_record_of_owners_is_a_request_that_decoding_keeps(odd: Any) -> None:
+    obj = {"metadata": {"name": "a", "managedFields": [], **odd}, "managedFields": []}
+    assert decode(CONFIG_MAP, obj) == {"metadata": {"name": "a", "managedFields": []}}
+    assert decode(CONFIG_MAP, {"metadata": {"name": "a"}, "managedFields": []}) == {"metadata": {"name": "a"}}
+
+
 KINDS = sorted(gvk for gvk in schema_data().kinds if not gvk.kind.endswith(("List", "Options", "Event")))
 
 

@@ -20,7 +20,7 @@ from watchkeeper.runtime.quantity import canonical_quantity
 from watchkeeper.runtime.schema import Field, Schema, SchemaType
 from watchkeeper.runtime.scheme import Decoder, Object
 from watchkeeper.runtime.timestamps import canonical_micro_time, canonical_time
-from watchkeeper.runtime.unmarshal import INT_RANGES, unmarshal
+from watchkeeper.runtime.unmarshal import INT_RANGES, forget_owners, forgets_owners, unmarshal
 from watchkeeper.runtime.zero import (
     keeps_empty_lists,
     omitted,
@@ -55,27 +55,16 @@ def compile_decoder(schema: Schema) -> Decoder:
         nonlocal walk
         if walk is None:
             walk = _struct(schema)
-        forgets = _forgets_owners(obj)
+        forgets = forgets_owners(schema, obj)
         try:
             decoded: Object = walk(obj)
         except _STOPS:
             decoded = unmarshal(schema, obj, unknown)
         if forgets:
-            decoded.get("metadata", decoded)["managedFields"] = []
+            forget_owners(schema, decoded)
         return decoded
 
     return decode
-
-
-def _forgets_owners(obj: Any) -> bool:
-    """Whether an object, or metadata by itself, asks with an empty list that nobody own its fields any more.
-
-    That survives decoding, although an empty list is otherwise the same as none.
-    """
-    if obj.__class__ is not dict:
-        return False
-    metadata = obj.get("metadata", obj)
-    return metadata.__class__ is dict and metadata.get("managedFields") == []
 
 
 _SOURCE = """

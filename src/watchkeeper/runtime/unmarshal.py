@@ -22,6 +22,7 @@ from watchkeeper.runtime.zero import keeps_empty_lists, omitted, shows_when_unse
 MAX_STRICT_ERRORS = 100
 """How many unknown fields are reported; the rest is dropped in silence."""
 
+_OBJECT_META = ".meta.v1.ObjectMeta"
 _COLLECTIONS = (SchemaType.LIST, SchemaType.MAP)
 
 INT_RANGES = {
@@ -36,6 +37,7 @@ INT_RANGES = {
 def unmarshal(schema: Schema, obj: Any, unknown: list[str] | None) -> Object:
     """Decode an object of a built-in kind, in place where it can; appends to `unknown`. Raises DecodeError."""
     walk = _Unmarshal(unknown)
+    forgets = forgets_owners(schema, obj)
     try:
         value = walk.value(schema, obj, "")
     except _Refused as error:
@@ -47,7 +49,30 @@ def unmarshal(schema: Schema, obj: Any, unknown: list[str] | None) -> Object:
     if walk.type_error is not None:
         raise DecodeError(walk.type_error)
     assert isinstance(value, dict)
+    if forgets:
+        forget_owners(schema, value)
     return value
+
+
+def forgets_owners(schema: Schema, obj: Any) -> bool:
+    """Whether an object, or metadata by itself, asks with an empty list that nobody own its fields any more.
+
+    That survives decoding, although an empty list is otherwise the same as none.
+    """
+    metadata = _metadata_of(schema, obj)
+    return metadata.__class__ is dict and metadata.get("managedFields") == []
+
+
+def forget_owners(schema: Schema, decoded: Object) -> None:
+    """Let a decoded object, or metadata by itself, ask that nobody own its fields any more."""
+    _metadata_of(schema, decoded)["managedFields"] = []
+
+
+def _metadata_of(schema: Schema, obj: Any) -> Any:
+    if schema.name.endswith(_OBJECT_META) or obj.__class__ is not dict:
+        return obj
+    field = schema.fields.get("metadata")
+    return obj.get("metadata") if field is not None and field.schema.name.endswith(_OBJECT_META) else None
 
 
 class _Refused(Exception):
