@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from watchkeeper.apiextensions.schema.correlation import Correlation
-from watchkeeper.apiextensions.schema.rules import RuleSet, compile_rules, worst_case
+from watchkeeper.apiextensions.schema.rule_costs import NO_LIMIT, worst_case
+from watchkeeper.apiextensions.schema.rule_set import RuleSet
+from watchkeeper.apiextensions.schema.rules import compile_rules
 from watchkeeper.apiextensions.schema.structural import read_structural
 
 
@@ -135,12 +137,12 @@ def test_the_root_sees_its_name_and_type() -> None:
 
 def test_costs_are_counted_only_where_a_limit_could_be_reached() -> None:
     small = _rules(_spec({"rule": "self.n < 3"}, n=INT))
-    assert small.bounded
-    unbounded = _rules(
-        _spec({"rule": "self.l.all(x, self.l.all(y, x >= y || y > x))"}, l={"type": "array", "items": INT})
-    )
-    assert not unbounded.bounded
-    assert worst_case(unbounded.root) > worst_case(small.root)
+    assert small.quick_size == NO_LIMIT
+    linear = _rules(_spec({"rule": "self.l.all(x, x > 0)"}, l={"type": "array", "items": INT}))
+    assert 4 * 1024 <= linear.quick_size < NO_LIMIT
+    square = _rules(_spec({"rule": "self.l.all(x, self.l.all(y, x >= y || y > x))"}, l={"type": "array", "items": INT}))
+    assert square.quick_size == 0
+    assert worst_case(square.root).single > worst_case(linear.root).single > worst_case(small.root).single
 
 
 def test_a_run_that_costs_too_much_is_stopped() -> None:

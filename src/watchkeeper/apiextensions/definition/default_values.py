@@ -12,7 +12,8 @@ from watchkeeper.apiextensions.schema.embedded import (
     resource_errors,
 )
 from watchkeeper.apiextensions.schema.normalize import compile_normalizer
-from watchkeeper.apiextensions.schema.rules import RuleSet, compile_rules
+from watchkeeper.apiextensions.schema.rule_set import RuleSet
+from watchkeeper.apiextensions.schema.rules import compile_rules
 from watchkeeper.apiextensions.schema.structural import Structural
 from watchkeeper.apiextensions.schema.validator import Validator
 from watchkeeper.meta.field import FieldError, aggregate, invalid

@@ -173,7 +173,7 @@ def check_rules(
     for i, entry in enumerate(schema["x-kubernetes-validations"]):
         where = f"{path}.x-kubernetes-validations[{i}]"
         compiled = compile_rule(Rule.of(entry), scope.node, declared)
-        cost = min(compiled.max_cost * often, UNLIMITED)
+        cost = min(compiled.max_cost(declared.size_of) * often, UNLIMITED)
         errors += _price(f"{where}.rule", "estimated rule cost", cost, scope, suppress_cost)
         if compiled.error is not None:
             errors.append(invalid(f"{where}.rule", rule_form(entry), compiled.error.detail))
@@ -195,8 +195,9 @@ def _message_errors(
         return [invalid(f"{where}.messageExpression", rule_form(entry), compiled.message_error.detail)]
     if compiled.message is None:
         return []
-    words = "estimated messageExpression cost"
-    return _price(f"{where}.messageExpression", words, compiled.message_max_cost, scope, suppress_cost)
+    words, declared = "estimated messageExpression cost", scope.declared()
+    cost = compiled.message_max_cost(declared.size_of) if declared is not None else 0
+    return _price(f"{where}.messageExpression", words, cost, scope, suppress_cost)
 
 
 def _price(where: str, words: str, cost: int, scope: RuleScope, suppress: bool) -> list[FieldError]:

@@ -14,7 +14,8 @@ from watchkeeper.apiextensions.schema.embedded import compile_coercer, compile_e
 from watchkeeper.apiextensions.schema.lists import compile_list_check
 from watchkeeper.apiextensions.schema.normalize import Walk, compile_normalizer
 from watchkeeper.apiextensions.schema.quick import compile_check
-from watchkeeper.apiextensions.schema.rules import RuleSet, compile_rules
+from watchkeeper.apiextensions.schema.rule_set import RuleSet
+from watchkeeper.apiextensions.schema.rules import compile_rules
 from watchkeeper.apiextensions.schema.structural import NotStructural, Structural, read_structural
 from watchkeeper.apiextensions.schema.validator import Validator
 from watchkeeper.apiextensions.serving.scale import ScalePaths
