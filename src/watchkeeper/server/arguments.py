@@ -86,6 +86,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--kubeconfig", "where to write a kubeconfig (default: in --data-dir)", kind=Path, metavar="PATH")
     a.add("--controllers", "controllers to run, separated by commas; '' for none", default=DEFAULT_CONTROLLERS,
           kind=_names, metavar="NAMES")  # fmt: skip
+    a.add("--crds", "install the CustomResourceDefinitions in a file or directory", kind=Path, metavar="DIR")
+    a.add("--app", "serve kinds declared in Python, such as shop.kinds:registry", default="", metavar="MODULE:NAME")
     a.add("--max-requests-inflight", "reads worked on at a time, 0 for no limit", default=400, kind=int, metavar="N")
     a.add("--max-mutating-requests-inflight", "writes worked on at a time, 0 for no limit", default=200, kind=int,
           metavar="N")  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.apiextensions.definition.behavior import DEFINITION_BEHAVIOR
@@ -18,15 +20,20 @@ from watchkeeper.endpoints.discovery import Discovery
 from watchkeeper.endpoints.openapi.documents import OpenAPI
 from watchkeeper.endpoints.scope import FieldManager, ServedTable, Services
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
-from watchkeeper.registry.store import StatusStore
+from watchkeeper.registry.store import StatusStore, Store
 from watchkeeper.runtime.managedfields import FieldManager as Tracker
 from watchkeeper.runtime.managedfields import Filter, excluding
 from watchkeeper.runtime.scheme import Kind, Scheme
+from watchkeeper.server.errors import StartupError
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.interface import Interface
 
+if TYPE_CHECKING:
+    from watchkeeper.apiextensions.declared.registry import Registry
+
 log = logging.getLogger(__name__)
 
+_DEFINITION = GroupVersionKind(GROUP, "v1", KIND)
 DEFINITIONS = GroupResource(GROUP, "customresourcedefinitions")
 STORES = {DEFINITIONS: DefinitionStore}
 """For the registry: how definitions are deleted."""
@@ -36,7 +43,7 @@ OpenStorage = Callable[[JsonCodec, str], Interface]
 
 def with_definitions(scheme: Scheme, behaviors: Behaviors) -> Behaviors:
     """Make definitions what they are: their defaults go into the scheme, their behavior is returned among all."""
-    scheme.kind(GroupVersionKind(GROUP, "v1", KIND)).default = set_defaults
+    scheme.kind(_DEFINITION).default = set_defaults
     return behaviors.including([DEFINITION_BEHAVIOR])
 
 
@@ -54,13 +61,15 @@ class CustomResourceSupport:
         self.services = services
         self._open_storage = open_storage
         self._tasks = TaskOwner("custom-resources")
-        self._storages: list[Interface] = []
+        self._closing: set[asyncio.Task[None]] = set()
+        """Storages of custom resources that are served no more, on their way to their end."""
         self.resources = CustomResources(self, served, discovery, openapi)
         found = served.find(GROUP, "v1", DEFINITIONS.resource)
         assert found is not None
+        self.definitions: Store = found.scope.store
         status = found.subresources["status"]
         assert isinstance(status.store, StatusStore)
-        self.controller = DefinitionController(found.scope.store, status.store, self.resources, status.field_manager)
+        self.controller = DefinitionController(self.definitions, status.store, self.resources, status.field_manager)
 
     def start(self) -> None:
         """Begin to follow the definitions."""
@@ -70,25 +79,47 @@ class CustomResourceSupport:
         """Return once all custom resources that are defined are served."""
         await self.controller.wait()
 
+    def declare(self, app: Registry | str) -> None:
+        """Serve the kinds of an application, given itself or as `module:registry`. Raises StartupError."""
+        from watchkeeper.apiextensions.declared.load import LoadError, load_app
+
+        try:
+            registry = load_app(app) if isinstance(app, str) else app
+        except LoadError as error:
+            raise StartupError(f"--app: {error}") from error
+        for kind in registry:
+            self.resources.declare(kind.defined, kind.hooks())
+        self.resources.flush()
+
+    async def install(self, path: Path) -> None:
+        """Install the definitions in a file or directory. Raises StartupError."""
+        from watchkeeper.apiextensions.declared.load import LoadError, load_definitions
+        from watchkeeper.apiextensions.lifecycle.install import InstallError, install_definitions
+
+        kind = self.services.scheme.kind(_DEFINITION)
+        try:
+            definitions = load_definitions(path)
+            await install_definitions(definitions, self.definitions, kind, self.controller)
+        except (LoadError, InstallError) as error:
+            raise StartupError(f"--crds: {error}") from error
+
     async def close(self) -> None:
         """End all of them. Idempotent."""
         await self.controller.close()
+        await asyncio.gather(*self._closing)
         await self._tasks.close()
-        await asyncio.gather(*(s.close() for s in self._storages), return_exceptions=True)
-        self._storages.clear()
 
     # -- Backend --------------------------------------------------------------------------------------------------
 
     def open_storage(self, codec: JsonCodec, prefix: str) -> Interface:
         """Storage for what is under a key."""
-        storage = self._open_storage(codec, prefix)
-        self._storages.append(storage)
-        return storage
+        return self._open_storage(codec, prefix)
 
     def close_storage(self, storage: Interface) -> None:
         """Close it in the background."""
-        self._storages.remove(storage)
-        self._tasks.start(f"close {storage!r}", _close(storage))
+        task = self._tasks.start(f"close {storage!r}", _close(storage))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
     def field_manager(self, kind: Kind, has_status: bool, subresource: str) -> FieldManager | None:
         """Who keeps track of fields."""

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from watchkeeper.server.errors import StartupError
+
+if TYPE_CHECKING:
+    from watchkeeper.apiextensions.declared.registry import Registry
 
 DEFAULT_PORT = 6443
 DEFAULT_CONTROLLERS = ("namespace", "garbage-collector")
@@ -50,6 +54,10 @@ class ServeOptions:
     """`RBAC`, or `AlwaysAllow` for everybody who is authenticated or not."""
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
+    crds: Path | None = None
+    """A file or directory with CustomResourceDefinitions to install at start."""
+    app: str | Registry = ""
+    """Kinds declared in Python: a `watchkeeper.kinds.Registry`, or where one is, as `module:registry`."""
     request_timeout: float = 60.0
     min_request_timeout: float = 1800.0
     """The shortest time that a watch without a timeout of its own lasts."""

@@ -133,6 +133,10 @@ class Server:
         await self._bootstrap()
         self.assembly.custom.start()
         await self.assembly.custom.wait()
+        if options.app:
+            self.assembly.custom.declare(options.app)
+        if options.crds is not None:
+            await self.assembly.custom.install(options.crds)
         app = self._app(authorizer, authenticator)
         self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
         self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))

@@ -75,6 +75,10 @@ class DefinitionController:
         self._wake = asyncio.Event()
         self._synced = asyncio.Event()
         self._ending: set[str] = set()
+        self._settling = ""
+        self._seen = 0
+        """The latest revision that was followed."""
+        self._progress = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"<DefinitionController: {len(self._known)} known, {len(self._dirty)} to settle>"
@@ -92,6 +96,29 @@ class DefinitionController:
     def is_synced(self) -> bool:
         """Whether all definitions that there were at the start are served."""
         return self._synced.is_set()
+
+    def is_established(self, name: str) -> bool:
+        """Whether what a definition defines is served."""
+        found = self._resources.find(name)
+        return found is not None and found.defined.established
+
+    async def wait_for(self, name: str, resource_version: int) -> bool:
+        """Return once a state of a definition, or a later one, is served and settled; False if the definition is gone.
+
+        May wait for ever: definitions whose names are taken settle, too, but a status that cannot be written does not.
+        """
+        while not self._is_settled(name, resource_version):
+            if name not in self._known and self.is_synced and resource_version <= self._seen:
+                return False
+            self._progress.clear()
+            await self._progress.wait()
+        return True
+
+    def _is_settled(self, name: str, resource_version: int) -> bool:
+        known = self._known.get(name)
+        if known is None or known.stored.resource_version < resource_version:
+            return False
+        return name not in self._dirty and name != self._settling
 
     async def close(self) -> None:
         """Follow no more, and serve no custom resource any longer. Idempotent."""
@@ -120,6 +147,7 @@ class DefinitionController:
             for event in batch:
                 if event.type is EventType.ERROR:
                     raise event.error or RuntimeError("the watch failed")
+                self._seen = event.resource_version
                 if event.type is EventType.BOOKMARK:
                     if initial is not None and event.initial_events_end:
                         self._forget_all_but(initial)
@@ -133,6 +161,7 @@ class DefinitionController:
                     initial.add(name)
             if initial is None:
                 self._resources.flush()
+            self._progress.set()
 
     def _forget_all_but(self, names: set[str]) -> None:
         for name in self._known.keys() - names:
@@ -198,6 +227,7 @@ class DefinitionController:
             while self._dirty:
                 name = next(iter(self._dirty))
                 del self._dirty[name]
+                self._settling = name
                 try:
                     await self._settle(name)
                 except ApiError as error:
@@ -206,6 +236,9 @@ class DefinitionController:
                         self._tasks.start(f"again {name}", self._later(name))
                 except Exception:
                     log.exception("definition %s cannot be settled", name)
+                finally:
+                    self._settling = ""
+                    self._progress.set()
 
     async def _later(self, name: str) -> None:
         await asyncio.sleep(_RETRY_SECONDS)

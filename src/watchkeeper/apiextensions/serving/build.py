@@ -12,6 +12,7 @@ import orjson
 from watchkeeper.apiextensions.serving.codec import CustomCodec
 from watchkeeper.apiextensions.serving.columns import table_of
 from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined
+from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.kind import CustomKind
 from watchkeeper.apiextensions.serving.scale import CustomScaleStore, ScalePaths
 from watchkeeper.apiextensions.serving.selectable import field_labels, label_converter, selectable_fields
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 
-def compile_version(defined: Defined, version: VersionDefined) -> CompiledVersion:
+def compile_version(defined: Defined, version: VersionDefined, hooks: Hooks) -> CompiledVersion:
     """A version's schema, to be compiled as it is needed."""
     return CompiledVersion(
         defined.gvk(version.name),
@@ -42,6 +43,7 @@ def compile_version(defined: Defined, version: VersionDefined) -> CompiledVersio
         has_status=version.has_status,
         scale=ScalePaths.of(dict(version.scale)) if version.scale is not None else None,
         keep_unknown=defined.keep_unknown,
+        hooks=hooks,
     )
 
 

@@ -11,6 +11,7 @@ import orjson
 from watchkeeper.apiextensions.conversion.interface import Converter
 from watchkeeper.apiextensions.conversion.none import NoneConverter
 from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined, version_order
+from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.skeleton import skeleton
 from watchkeeper.apiextensions.serving.verbs import ENDING_VERBS, SCALE, SUBRESOURCE_VERBS, VERBS
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
@@ -57,8 +58,15 @@ class _Built:
 class CustomResource:
     """Everything that serves one definition, as one revision of it says."""
 
-    def __init__(self, defined: Defined, backend: Backend, make_converter: Callable[[Object], Converter]) -> None:
+    def __init__(
+        self,
+        defined: Defined,
+        backend: Backend,
+        make_converter: Callable[[Object], Converter],
+        hooks: Hooks = Hooks(),
+    ) -> None:
         self.defined = defined
+        self.hooks = hooks
         self.backend = backend
         self._make_converter = make_converter
         self._converter: Converter | None = None
@@ -126,7 +134,7 @@ class CustomResource:
             version = _find(self.defined, name)
             if version is None:
                 raise KeyError(name)
-            found = self._compiled[name] = compile_version(self.defined, version)
+            found = self._compiled[name] = compile_version(self.defined, version, self.hooks)
         return found
 
     @property

@@ -26,6 +26,7 @@ class CustomStrategy(Strategy):
     def __init__(self, version: CompiledVersion, behavior: KindBehavior, *, namespaced: bool) -> None:
         super().__init__(version.gvk, behavior, namespaced=namespaced, has_status=version.has_status)
         self.version = version
+        self.hooks = version.hooks
 
     def before_create(self, ctx: Context, obj: Object) -> None:
         """Make a decoded, defaulted object ready to be stored, in place. Raises Invalid."""
@@ -37,10 +38,14 @@ class CustomStrategy(Strategy):
         if self.has_status:
             obj.pop("status", None)
         meta["generation"] = 1
+        if self.hooks.prepare_for_create is not None:
+            self.hooks.prepare_for_create(obj)
         found = self.version.type_errors(obj)
         if not found:
             found = validate_object_meta(meta, namespaced=self.namespaced)
             found = self.version.errors_of_new(obj, found)
+            if not found and self.hooks.validate is not None:
+                found = self.hooks.validate(obj)
         if found:
             raise errors.invalid(gvk_of(obj).group_kind, meta.get("name", ""), found)
         for text in finalizer_warnings(meta, {}):
@@ -68,6 +73,8 @@ class CustomStrategy(Strategy):
         """Keep the status that has a subresource of its own; count a generation for all but changed metadata."""
         if self.has_status:
             carry(obj, old, "status")
+        if self.hooks.prepare_for_update is not None:
+            self.hooks.prepare_for_update(obj, old)
         if not _same_but_metadata(obj, old):
             obj["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
@@ -77,7 +84,10 @@ class CustomStrategy(Strategy):
         if found:
             return found
         found = validate_object_meta_update(obj["metadata"], old["metadata"])
-        return self.version.errors_of_update(obj, old, found, ctx.warn)
+        found = self.version.errors_of_update(obj, old, found, ctx.warn)
+        if not found and self.hooks.validate_update is not None:
+            found = self.hooks.validate_update(obj, old)
+        return found
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         """About finalizers that have come."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from watchkeeper.apiextensions.conversion.interface import Converter
 from watchkeeper.apiextensions.serving.defined import Defined, version_order
+from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.resource import Backend, CustomResource, converter_of
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.endpoints.discovery import Discovery, DiscoveryGroup, DiscoveryVersion
@@ -50,6 +51,8 @@ class CustomResources:
         """Group -> names of the definitions that are established."""
         self._builtin = frozenset(served.groups())
         self._stale: set[str] = set()
+        self._declared: set[str] = set()
+        """Names of what was declared in Python, which no definition replaces."""
 
     def __repr__(self) -> str:
         return f"<CustomResources: {len(self._resources)}>"
@@ -61,8 +64,18 @@ class CustomResources:
     def __iter__(self) -> Iterator[CustomResource]:
         return iter(self._resources.values())
 
+    def declare(self, defined: Defined, hooks: Hooks) -> None:
+        """Serve a kind that was declared in Python, as long as the server runs."""
+        resource = CustomResource(defined, self._backend, self._make_converter, hooks)
+        self._declared.add(defined.name)
+        self._resources[defined.name] = resource
+        self._serve(resource, frozenset())
+        self._note(defined)
+
     def apply(self, defined: Defined) -> None:
         """Serve a definition as it is now."""
+        if defined.name in self._declared:
+            return
         old = self._resources.get(defined.name)
         if old is not None and old.defined == defined:
             return
@@ -105,6 +118,8 @@ class CustomResources:
 
     def remove(self, name: str) -> None:
         """Serve a definition no more: its watches end, its storage is closed."""
+        if name in self._declared:
+            return
         resource = self._resources.pop(name, None)
         if resource is None:
             return
@@ -156,6 +171,7 @@ class CustomResources:
 
     def close(self) -> None:
         """End everything."""
+        self._declared.clear()
         for name in list(self._resources):
             self.remove(name)
         self.flush()

@@ -18,6 +18,7 @@ from watchkeeper.apiextensions.schema.rule_set import RuleSet
 from watchkeeper.apiextensions.schema.rules import compile_rules
 from watchkeeper.apiextensions.schema.structural import NotStructural, Structural, read_structural
 from watchkeeper.apiextensions.schema.validator import Validator
+from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.scale import ScalePaths
 from watchkeeper.meta.field import ErrorType, FieldError, go_quote, invalid
 from watchkeeper.meta.gvk import GroupVersionKind
@@ -49,11 +50,13 @@ class CompiledVersion:
         has_status: bool = False,
         scale: ScalePaths | None = None,
         keep_unknown: bool = False,
+        hooks: Hooks = Hooks(),
     ) -> None:
         self.gvk = gvk
         self.schema_json = schema_json
         self.has_status = has_status
         self.scale = scale
+        self.hooks = hooks
         self._keep_unknown = keep_unknown
 
     def __repr__(self) -> str:
@@ -143,6 +146,8 @@ class CompiledVersion:
         fill = self._fill
         if fill is not None:
             fill(obj)
+        if self.hooks.default is not None:
+            self.hooks.default(obj)
 
     def on_read(self, obj: Object) -> Object:
         """What an object read from storage shows: the schema of today, defaults included."""

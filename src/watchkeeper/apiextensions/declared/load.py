@@ -1,0 +1,80 @@
+"""Finds what `watchkeeper serve` is to serve besides: applications, and files with definitions."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from watchkeeper.apiextensions.declared.registry import Registry
+from watchkeeper.apiextensions.definition.model import KIND
+from watchkeeper.runtime.yaml import YamlError, load_yaml
+
+Object = dict[str, Any]
+
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_DOCUMENT = re.compile(rb"^---(?:[ \t].*)?$", re.MULTILINE)
+
+
+class LoadError(ValueError):
+    """Something that was named cannot be had; the message says what and why."""
+
+
+def load_app(reference: str) -> Registry:
+    """The Registry at `module:attribute`, looked for in the working directory first. Raises LoadError."""
+    module_name, _, attribute = reference.partition(":")
+    if not module_name or not attribute:
+        raise LoadError(f"{reference!r} is no reference such as module:registry")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise LoadError(f"{reference}: {error}") from error
+    found = getattr(module, attribute, None)
+    if not isinstance(found, Registry):
+        what = "nothing" if found is None else f"a {type(found).__name__}"
+        raise LoadError(f"{reference} is {what}, not a watchkeeper.kinds.Registry")
+    return found
+
+
+def load_definitions(path: Path) -> list[Object]:
+    """All CustomResourceDefinitions in a file, or in the files of a directory, by name; other kinds are passed over.
+
+    Files are YAML, with any number of documents, or JSON. Raises LoadError.
+    """
+    if path.is_dir():
+        files = sorted(p for p in path.rglob("*") if p.suffix in _SUFFIXES and p.is_file())
+    elif path.exists():
+        files = [path]
+    else:
+        raise LoadError(f"{path} does not exist")
+    return [definition for file in files for definition in _definitions(file)]
+
+
+def _definitions(file: Path) -> Iterator[Object]:
+    try:
+        documents = _DOCUMENT.split(file.read_bytes())
+    except OSError as error:
+        raise LoadError(f"{file}: {error.strerror}") from error
+    for document in documents:
+        if not document.strip():
+            continue
+        try:
+            found = load_yaml(document)
+        except YamlError as error:
+            raise LoadError(f"{file}: {error}") from error
+        yield from _in_lists(found)
+
+
+def _in_lists(found: Any) -> Iterator[Object]:
+    if not isinstance(found, dict):
+        return
+    if found.get("kind") == KIND:
+        yield found
+    elif str(found.get("kind") or "").endswith("List"):
+        for item in found.get("items") or ():
+            yield from _in_lists(item)
