@@ -1,7 +1,7 @@
 """Content negotiation: which form of answer a client accepts, and in which form it sends.
 
-The forms are JSON and YAML; an `as=` parameter asks for a Table or for metadata only. Media types are matched to the
-letter: the reference knows no `application/*`.
+Answers are in JSON or YAML; bodies may be in protobuf too, which clients of the Go types send. An `as=` parameter asks
+for a Table or for metadata only. Media types are matched to the letter: the reference knows no `application/*`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from watchkeeper.request.request import Request
 
 JSON = "application/json"
 YAML = "application/yaml"
-ACCEPTED = (JSON, YAML, "application/vnd.kubernetes.protobuf")
-STREAMS = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+ACCEPTED = (JSON, YAML, PROTOBUF)
+STREAMS = ("application/json;stream=watch", f"{PROTOBUF};stream=watch")
 _TRANSFORMS = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 _META_VERSIONS = frozenset({"v1", "v1beta1"})
 
@@ -128,11 +129,15 @@ def content_type(request: Request) -> str:
     return header.partition(";")[0].strip().lower()
 
 
-def require_body_type(request: Request) -> str:
-    """The media type of a POST, PUT or DELETE body. Raises a 415 for what is neither JSON nor YAML."""
+def require_body_type(request: Request, *, protobuf: bool) -> str:
+    """The media type of a POST, PUT or DELETE body. Raises a 415 for what cannot be read.
+
+    `protobuf` says whether the kind has a form in protobuf: built-in kinds have, custom resources have not.
+    """
     found = content_type(request)
-    if found in (JSON, YAML):
+    if found in (JSON, YAML) or (protobuf and found == PROTOBUF):
         return found
+    readable = ACCEPTED if protobuf else (JSON, YAML)
     raise errors.unsupported_media_type(
-        f"the body of the request was in an unknown format - accepted media types include: {', '.join(ACCEPTED)}"
+        f"the body of the request was in an unknown format - accepted media types include: {', '.join(readable)}"
     )

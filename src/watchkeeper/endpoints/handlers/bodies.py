@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from watchkeeper.endpoints.negotiation import YAML
+import orjson
+
+from watchkeeper.apis.protobuf import object_of
+from watchkeeper.endpoints.negotiation import PROTOBUF, YAML
 from watchkeeper.endpoints.params import WriteParams
 from watchkeeper.endpoints.scope import Scope
+from watchkeeper.meta.errors import bad_request
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.codec import check_strict, check_version, decode_body
+from watchkeeper.runtime.protobuf import ProtobufError
 from watchkeeper.runtime.strict import warnings_of
 
 Object = dict[str, Any]
@@ -23,7 +28,8 @@ def read_object(request: Request, scope: Scope, body: bytes, media_type: str, pa
     Raises a 400 for what does not decode, and for unknown or repeated fields when fieldValidation is Strict; with Warn
     they become warnings.
     """
-    strict = params.field_validation != "Ignore"
+    strict = params.field_validation != "Ignore" and media_type != PROTOBUF
+    body = as_text(body, media_type)
     decoded = decode_body(scope.services.scheme, scope.kind, body, yaml=media_type == YAML, strict=strict)
     if decoded.errors:
         if params.field_validation == "Strict":
@@ -37,5 +43,15 @@ def read_object(request: Request, scope: Scope, body: bytes, media_type: str, pa
 def read_delete_options(body: bytes, media_type: str, scope: Scope) -> Object:
     """DeleteOptions as sent with a DELETE: of the group asked or of meta.k8s.io. Raises a 400."""
     kind = scope.services.scheme.kind(DELETE_OPTIONS)
-    decoded = decode_body(scope.services.scheme, kind, body, yaml=media_type == YAML)
+    decoded = decode_body(scope.services.scheme, kind, as_text(body, media_type), yaml=media_type == YAML)
     return decoded.obj
+
+
+def as_text(body: bytes, media_type: str) -> bytes:
+    """A body in protobuf as JSON, any other as it is. Raises a 400 for what is not an object in protobuf."""
+    if media_type != PROTOBUF:
+        return body
+    try:
+        return orjson.dumps(object_of(body))
+    except ProtobufError as error:
+        raise bad_request(str(error)) from None

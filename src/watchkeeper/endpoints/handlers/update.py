@@ -26,7 +26,7 @@ Object = dict[str, Any]
 async def update(request: Request, scope: Scope) -> Response:
     """Decode, default, admit, validate and store a new state."""
     accepted = negotiate(request)
-    media_type = require_body_type(request)
+    media_type = require_body_type(request, protobuf=scope.kind.builtin)
     body = await request.body(scope.services.max_body_bytes)
     params = read_write_params(request, "UpdateOptions")
     obj = read_object(request, scope, body, media_type, params)

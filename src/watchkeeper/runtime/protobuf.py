@@ -1,0 +1,287 @@
+"""Reads Kubernetes objects in protobuf into the form that they have in JSON.
+
+Clients that are built with the Go types, kubectl among them, write built-in kinds in protobuf; so does kube-apiserver
+to etcd. A message is read by a table of field numbers, which the caller brings; unknown fields are left out, as the
+reference does. What a zero value means in JSON is left to the decoder of the kind, which sees the same values here as
+in JSON: a field that a Go struct holds by value is always in the message, a pointer only when it is set.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+
+MAGIC = b"k8s\x00"
+"""What every object in protobuf begins with; a runtime.Unknown follows."""
+
+_META = "k8s.io.apimachinery.pkg.apis.meta.v1."
+_EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_DEPTH = 200
+
+Messages = Mapping[str, Mapping[int, tuple[str, str, str]]]
+"""By the full name of a message: field numbers, and for each its name in JSON, its type, and "", "list" or "map"."""
+Object = dict[str, Any]
+
+
+class ProtobufError(ValueError):
+    """Bytes that are not the message that they should be."""
+
+
+class ProtobufReader:
+    """Reads messages by a table."""
+
+    def __init__(self, messages: Messages) -> None:
+        self._messages = messages
+        self._special = self._readers()
+
+    def read(self, name: str, data: bytes) -> Object:
+        """The fields of a message as in JSON. Raises ProtobufError, also for a message that the table does not know."""
+        if name not in self._messages:
+            raise ProtobufError(f"no message {name} is known")
+        try:
+            return self._message(name, data, 0)
+        except (IndexError, struct.error, UnicodeDecodeError, OverflowError) as error:
+            raise ProtobufError(f"{name}: {error}") from None
+
+    def _message(self, name: str, data: bytes, depth: int) -> Object:
+        if depth > _MAX_DEPTH:
+            raise ProtobufError("nested too deeply")
+        table = self._messages[name]
+        obj: Object = {}
+        for number, wire, raw in _records(data):
+            entry = table.get(number)
+            if entry is None:
+                continue
+            field, kind, often = entry
+            if not field:
+                obj |= self._message(kind, _length_delimited(raw, wire), depth + 1)
+            elif often == "list":
+                obj.setdefault(field, []).extend(self._items(kind, wire, raw, depth))
+            elif often == "map":
+                key, value = self._entry(kind, _length_delimited(raw, wire), depth)
+                obj.setdefault(field, {})[key] = value
+            else:
+                obj[field] = self._value(kind, wire, raw, depth)
+        return obj
+
+    def _value(self, kind: str, wire: int, raw: Any, depth: int) -> Any:
+        scalar = _SCALARS.get(kind)
+        if scalar is not None:
+            expected, read = scalar
+            if wire != expected:
+                raise ProtobufError(f"wire type {wire} where a {kind} should be")
+            return read(raw)
+        data = _length_delimited(raw, wire)
+        special = self._special.get(kind)
+        return special(data, depth) if special is not None else self._message(kind, data, depth + 1)
+
+    def _items(self, kind: str, wire: int, raw: Any, depth: int) -> list[Any]:
+        scalar = _SCALARS.get(kind)
+        if scalar is not None and wire == _BYTES and scalar[0] == _VARINT:  # packed
+            items, at = [], 0
+            while at < len(raw):
+                value, at = _varint(raw, at)
+                items.append(scalar[1](value))
+            return items
+        return [self._value(kind, wire, raw, depth)]
+
+    def _entry(self, kind: str, data: bytes, depth: int) -> tuple[str, Any]:
+        key, value = "", ...
+        for number, wire, raw in _records(data):
+            if number == 1:
+                key = _length_delimited(raw, wire).decode()
+            elif number == 2:
+                value = self._value(kind, wire, raw, depth + 1)
+        return key, self._value(kind, _BYTES, b"", depth + 1) if value is ... else value
+
+    def _readers(self) -> dict[str, Callable[[bytes, int], Any]]:
+        """Messages whose JSON is not an object of their fields."""
+
+        def items(data: bytes, depth: int) -> Any:
+            return [_length_delimited(raw, wire).decode() for number, wire, raw in _records(data) if number == 1]
+
+        def schema_or_array(data: bytes, depth: int) -> Any:
+            fields = dict(self._parts(data, {1: "schema", 2: "array"}, depth))
+            return fields["array"] if "array" in fields else fields.get("schema")
+
+        def schema_or_bool(data: bytes, depth: int) -> Any:
+            fields = dict(self._parts(data, {2: "schema"}, depth))
+            return fields["schema"] if "schema" in fields else bool(_scalars(data).get(1, 0))
+
+        def schema_or_strings(data: bytes, depth: int) -> Any:
+            fields = dict(self._parts(data, {1: "schema"}, depth))
+            return (
+                fields["schema"]
+                if "schema" in fields
+                else [_length_delimited(raw, wire).decode() for number, wire, raw in _records(data) if number == 2]
+            )
+
+        return {
+            "k8s.io.apimachinery.pkg.api.resource.Quantity": lambda data, depth: _text(data) or "0",
+            "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
+            "k8s.io.apimachinery.pkg.runtime.RawExtension": _json,
+            f"{_META}Time": lambda data, depth: _time(data, micro=False),
+            f"{_META}MicroTime": lambda data, depth: _time(data, micro=True),
+            f"{_META}FieldsV1": _json,
+            f"{_META}Verbs": items,
+            "k8s.io.api.authentication.v1.ExtraValue": items,
+            "k8s.io.api.authorization.v1.ExtraValue": items,
+            "k8s.io.api.certificates.v1.ExtraValue": items,
+            f"{_EXTENSIONS}JSON": _json,
+            f"{_EXTENSIONS}JSONSchemaPropsOrArray": schema_or_array,
+            f"{_EXTENSIONS}JSONSchemaPropsOrBool": schema_or_bool,
+            f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": schema_or_strings,
+        }
+
+    def _parts(self, data: bytes, names: Mapping[int, str], depth: int) -> list[tuple[str, Any]]:
+        found: Object = {}
+        for number, wire, raw in _records(data):
+            name = names.get(number)
+            if name is None:
+                continue
+            schema = self._message(f"{_EXTENSIONS}JSONSchemaProps", _length_delimited(raw, wire), depth + 1)
+            if name == "array":
+                found.setdefault(name, []).append(schema)
+            else:
+                found[name] = schema
+        return list(found.items())
+
+
+def read_envelope(data: bytes) -> tuple[str, str, bytes]:
+    """apiVersion, kind and message of an object in protobuf. Raises ProtobufError."""
+    if not data.startswith(MAGIC):
+        shown = " ".join(str(byte) for byte in MAGIC)
+        raise ProtobufError(f"provided data does not appear to be a protobuf message, expected prefix [{shown}]")
+    api_version = kind = ""
+    message = b""
+    try:
+        for number, wire, raw in _records(data[len(MAGIC) :]):
+            if number == 1:
+                named = {at: _length_delimited(value, how) for at, how, value in _records(_length_delimited(raw, wire))}
+                api_version, kind = named.get(1, b"").decode(), named.get(2, b"").decode()
+            elif number == 2:
+                message = _length_delimited(raw, wire)
+    except (IndexError, struct.error, UnicodeDecodeError) as error:
+        raise ProtobufError(str(error)) from None
+    return api_version, kind, message
+
+
+def _records(data: bytes) -> list[tuple[int, int, Any]]:
+    """Number, wire type and value of each field: an int for varints, else bytes."""
+    found: list[tuple[int, int, Any]] = []
+    at, end = 0, len(data)
+    while at < end:
+        key, at = _varint(data, at)
+        wire = key & 7
+        value: Any
+        if wire == _VARINT:
+            value, at = _varint(data, at)
+        elif wire == _BYTES:
+            length, at = _varint(data, at)
+            value, at = data[at : at + length], at + length
+        elif wire in (_FIXED64, _FIXED32):
+            length = 8 if wire == _FIXED64 else 4
+            value, at = data[at : at + length], at + length
+        else:
+            raise ProtobufError(f"unknown wire type {wire}")
+        if at > end:
+            raise ProtobufError("unexpected EOF")
+        found.append((key >> 3, wire, value))
+    return found
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(data):
+            raise ProtobufError("unexpected EOF")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise ProtobufError("integer overflow")
+
+
+def _length_delimited(raw: Any, wire: int) -> bytes:
+    if wire != _BYTES:
+        raise ProtobufError(f"wire type {wire} where bytes should be")
+    value: bytes = raw
+    return value
+
+
+def _signed(bits: int) -> Callable[[int], int]:
+    top, mask = 1 << (bits - 1), (1 << bits) - 1
+
+    def read(value: int) -> int:
+        value &= mask
+        return value - (1 << bits) if value & top else value
+
+    return read
+
+
+def _scalars(data: bytes) -> dict[int, int]:
+    return {number: value for number, wire, value in _records(data) if wire == _VARINT}
+
+
+def _text(data: bytes) -> str:
+    text = ""
+    for number, wire, raw in _records(data):
+        if number == 1:
+            text = _length_delimited(raw, wire).decode()
+    return text
+
+
+def _int_or_string(data: bytes, depth: int) -> int | str:
+    numbers = _scalars(data)
+    if numbers.get(1, 0) == 0:
+        return _signed(32)(numbers.get(2, 0))
+    return next((raw.decode() for number, wire, raw in _records(data) if number == 3 and wire == _BYTES), "")
+
+
+def _json(data: bytes, depth: int) -> Any:
+    for number, wire, raw in _records(data):
+        if number == 1:
+            text = _length_delimited(raw, wire)
+            try:
+                return orjson.loads(text) if text else None
+            except orjson.JSONDecodeError as error:
+                raise ProtobufError(f"embedded JSON: {error}") from None
+    return None
+
+
+def _time(data: bytes, *, micro: bool) -> str | None:
+    """The zero time is null, as in JSON; without `micro` fractions of seconds are cut off."""
+    numbers = _scalars(data)
+    seconds, nanoseconds = _signed(64)(numbers.get(1, 0)), _signed(32)(numbers.get(2, 0))
+    if seconds == 0 and nanoseconds == 0:
+        return None
+    moment = _EPOCH + timedelta(seconds=seconds)
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{text}.{nanoseconds // 1000:06d}Z" if micro else f"{text}Z"
+
+
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+_SCALARS: Mapping[str, tuple[int, Callable[[Any], Any]]] = {
+    "string": (_BYTES, bytes.decode),
+    "bytes": (_BYTES, _base64),
+    "bool": (_VARINT, bool),
+    "int32": (_VARINT, _signed(32)),
+    "int64": (_VARINT, _signed(64)),
+    "uint32": (_VARINT, int),
+    "uint64": (_VARINT, int),
+    "double": (_FIXED64, lambda raw: struct.unpack("<d", raw)[0]),
+    "float": (_FIXED32, lambda raw: struct.unpack("<f", raw)[0]),
+}
