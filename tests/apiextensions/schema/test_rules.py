@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from watchkeeper.apiextensions.schema.correlation import Correlation
-from watchkeeper.apiextensions.schema.rule_costs import NO_LIMIT, worst_case
+from watchkeeper.apiextensions.schema.rule_costs import NO_LIMIT
 from watchkeeper.apiextensions.schema.rule_set import RuleSet
 from watchkeeper.apiextensions.schema.rules import compile_rules
 from watchkeeper.apiextensions.schema.structural import read_structural
@@ -136,13 +136,26 @@ def test_the_root_sees_its_name_and_type() -> None:
 
 
 def test_costs_are_counted_only_where_a_limit_could_be_reached() -> None:
-    small = _rules(_spec({"rule": "self.n < 3"}, n=INT))
-    assert small.quick_size == NO_LIMIT
-    linear = _rules(_spec({"rule": "self.l.all(x, x > 0)"}, l={"type": "array", "items": INT}))
-    assert 4 * 1024 <= linear.quick_size < NO_LIMIT
-    square = _rules(_spec({"rule": "self.l.all(x, self.l.all(y, x >= y || y > x))"}, l={"type": "array", "items": INT}))
-    assert square.quick_size == 0
-    assert worst_case(square.root).single > worst_case(linear.root).single > worst_case(small.root).single
+    rules = [
+        {"rule": "self.n < 3"},
+        {"rule": "self.l.all(x, x > 0)"},
+        {"rule": "self.l.all(x, self.l.all(y, x >= y || y > x))"},
+        {"rule": "self.m.all(k, k.size() > 0)"},
+    ]
+    found = _rules(
+        _spec(
+            rules,
+            n=INT,
+            l={"type": "array", "items": INT},
+            m={"type": "object", "maxProperties": 9, "additionalProperties": INT},
+        )
+    )
+    node = found.root.fields["spec"]
+    cheap, linear, square, keys = (found.quick_sizes.get(id(rule), 0) for rule in node.rules)
+    assert cheap == NO_LIMIT
+    assert 4 * 1024 <= linear < NO_LIMIT
+    assert square == 0
+    assert keys > 0
 
 
 def test_a_run_that_costs_too_much_is_stopped() -> None:

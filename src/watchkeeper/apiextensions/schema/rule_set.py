@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from watchkeeper.apiextensions.schema.correlation import Correlation
-from watchkeeper.apiextensions.schema.rule_costs import NO_LIMIT, quick_size
+from watchkeeper.apiextensions.schema.rule_costs import NO_LIMIT, quick_sizes
 from watchkeeper.apiextensions.schema.rules import CompiledRule, RuleNode
 from watchkeeper.apiextensions.schema.structural import Rule
 from watchkeeper.cel.costs import RUNTIME_BUDGET
@@ -36,15 +36,18 @@ class RuleSet:
         self.root = root
 
     @functools.cached_property
-    def quick_size(self) -> int:
-        """Objects up to so many bytes of JSON cannot exceed a cost limit, so that costs need no account."""
-        return quick_size(self.root)
+    def quick_sizes(self) -> dict[int, int]:
+        """By the identity of a rule: up to which size of objects its cost needs no account."""
+        return quick_sizes(self.root)
 
-    def _is_quick(self, value: Any, old: Any) -> bool:
-        limit = self.quick_size
-        if limit in (0, NO_LIMIT):
-            return limit == NO_LIMIT
-        return all(v is None or len(orjson.dumps(v)) <= limit for v in (value, old))
+    @functools.cached_property
+    def _asks_size(self) -> bool:
+        return any(size != NO_LIMIT for size in self.quick_sizes.values())
+
+    def _size(self, value: Any, old: Any) -> int:
+        if not self._asks_size:
+            return 0
+        return max(len(orjson.dumps(v)) for v in (value, old))
 
     def errors(
         self,
@@ -56,7 +59,7 @@ class RuleSet:
         warn: Warn | None = None,
     ) -> list[FieldError]:
         """Run all rules. Those that an unchanged part of the object breaks are told through `warn` instead."""
-        run = _Run(self._is_quick(value, old), warn)
+        run = _Run(self.quick_sizes, self._size(value, old), warn)
         try:
             run.node(self.root, value, old, path, correlation, None)
         except _OutOfBudget:
@@ -67,8 +70,9 @@ class RuleSet:
 class _Run:
     """One run of all rules over an object."""
 
-    def __init__(self, quick: bool, warn: Warn | None) -> None:
-        self.quick = quick
+    def __init__(self, quick_sizes: dict[int, int], size: int, warn: Warn | None) -> None:
+        self.quick_sizes = quick_sizes
+        self.size = size
         self.warn = warn
         self.errors: list[FieldError] = []
         self.budget = RUNTIME_BUDGET
@@ -126,7 +130,7 @@ class _Run:
             bound = before
             if optional and compiled.uses_old:
                 bound = NONE if old is None else Optional(before)
-            if self.quick and compiled.quick is not None:
+            if compiled.quick is not None and self.size <= self.quick_sizes.get(id(compiled), -1):
                 try:
                     if compiled.quick(now, bound) is True:
                         continue
