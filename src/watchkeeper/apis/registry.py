@@ -66,6 +66,8 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.admissionregistration.webhooks",
     "watchkeeper.apis.admissionregistration.validating",
     "watchkeeper.apis.admissionregistration.mutating",
+    "watchkeeper.apis.flowcontrol.flowschema",
+    "watchkeeper.apis.flowcontrol.prioritylevel",
     "watchkeeper.apis.rbac.roles",
     "watchkeeper.apis.rbac.bindings",
     "watchkeeper.apis.policy.budget",
