@@ -31,6 +31,7 @@ def _kind(gvk: GroupVersionKind) -> Kind:
     conversion = found.conversions.get(gvk)
     if conversion is not None:
         kind.hub = conversion.hub
+        kind.field_labels = conversion.field_labels
         kind.to_hub = _filled(conversion.to_hub, compile_decoder(schema_data().kinds[conversion.hub]))
         kind.from_hub = _filled(conversion.from_hub, decode)
     return kind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,3 +22,5 @@ class Conversion:
     hub: GroupVersionKind
     to_hub: Callable[[Object], Object]
     from_hub: Callable[[Object], Object]
+    field_labels: Mapping[str, str] | None = None
+    """The field labels of this version and what the hub version calls them; None where they are the same."""

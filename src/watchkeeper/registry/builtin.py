@@ -9,6 +9,7 @@ from typing import Any
 from watchkeeper.apis.behavior import Behaviors, KindBehavior, PartHooks
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
+from watchkeeper.registry.events import EventStore
 from watchkeeper.registry.namespaces import (
     FinalizeStrategy,
     NamespaceStatusStrategy,
@@ -42,6 +43,7 @@ _RETURNS_DELETED = frozenset(
 
 
 _STORES: Mapping[GroupResource, type[Store]] = {
+    GroupResource("", "events"): EventStore,
     GroupResource("", "namespaces"): NamespaceStore,
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): SigningRequestStore,
 }

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.request.user import User
 from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject, Watcher, WatchOptions
 
@@ -22,11 +23,13 @@ Result = StoredObject | Object
 class Context:
     """On whose behalf and where. `namespace` is "" for cluster-scoped resources and for lists over all namespaces.
 
-    `warn` takes texts that the client is to be told besides the result.
+    `kind` is what the client speaks, None for the server's own work. `warn` takes texts that the client is to be told
+    besides the result.
     """
 
     user: User
     namespace: str = ""
+    kind: GroupVersionKind | None = None
     warn: Callable[[str], None] = lambda _text: None
 
 

@@ -6,7 +6,7 @@ through the hub. Objects are dicts that carry kind and apiVersion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,8 @@ class Kind:
     """Converts a fresh object of this version to the hub version; may reuse its parts. None at the hub itself."""
     from_hub: Callable[[Object], Object] | None = None
     """Converts a fresh object of the hub version to this one; may reuse its parts."""
+    field_labels: Mapping[str, str] | None = None
+    """The field labels of this version and what the hub version calls them; None where they are the same."""
     warning: str = ""
     """Sent with every response at this version, such as a deprecation."""
 

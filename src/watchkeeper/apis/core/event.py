@@ -30,10 +30,16 @@ _LENGTHS = (("reportingInstance", 128), ("action", 128), ("reason", 128))
 _MAX_MESSAGE = 1024
 
 
-def validate_event(event: Object) -> list[FieldError]:
-    """What is wrong with an Event. Those with an eventTime, which newer clients write, must say more."""
+def validate_event(event: Object, *, reporter: str = "reportingComponent") -> list[FieldError]:
+    """What is wrong with an Event. Those with an eventTime, which newer clients write, must say more.
+
+    `reporter` is what errors call the field of the reporting controller.
+    """
     namespace = event["metadata"].get("namespace", "")
-    errors = _recent_errors(event, namespace) if event.get("eventTime") else _legacy_errors(event, namespace)
+    if event.get("eventTime"):
+        errors = _recent_errors(event, namespace, reporter)
+    else:
+        errors = _legacy_errors(event, namespace)
     return errors + [invalid("namespace", namespace, text) for text in is_dns1123_subdomain(namespace)]
 
 
@@ -43,15 +49,15 @@ def _legacy_errors(event: Object, namespace: str) -> list[FieldError]:
     return [] if namespace in allowed else [invalid("involvedObject.namespace", involved, _WRONG_NAMESPACE)]
 
 
-def _recent_errors(event: Object, namespace: str) -> list[FieldError]:
+def _recent_errors(event: Object, namespace: str, reporter: str) -> list[FieldError]:
     errors: list[FieldError] = []
     involved = (event.get("involvedObject") or {}).get("namespace") or ""
     if not involved and namespace not in ("default", "kube-system"):
         errors.append(invalid("involvedObject.namespace", involved, _WRONG_NAMESPACE))
     controller = event.get("reportingComponent") or ""
     if not controller:
-        errors.append(required("reportingComponent"))
-    errors += [invalid("reportingComponent", controller, text) for text in is_qualified_name(controller)]
+        errors.append(required(reporter))
+    errors += [invalid(reporter, controller, text) for text in is_qualified_name(controller)]
     for name, limit in _LENGTHS:
         value = event.get(name) or ""
         if not value:

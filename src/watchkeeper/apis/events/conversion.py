@@ -30,4 +30,14 @@ def event_from_core(event: Object) -> Object:
     return {_FROM_CORE.get(name, name): value for name, value in event.items()}
 
 
-CONVERSIONS = {_EVENTS: Conversion(_CORE, event_to_core, event_from_core)}
+_FIELD_LABELS = {
+    **{
+        f"regarding.{name}": f"involvedObject.{name}"
+        for name in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+    },
+    "reason": "reason",
+    "reportingController": "reportingComponent",
+    "type": "type",
+}
+
+CONVERSIONS = {_EVENTS: Conversion(_CORE, event_to_core, event_from_core, _FIELD_LABELS)}

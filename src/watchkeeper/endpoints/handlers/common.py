@@ -15,7 +15,8 @@ _ALWAYS_SELECTABLE = frozenset({"metadata.name", "metadata.namespace"})
 
 def context(request: Request, scope: Scope) -> Context:
     """The registry's context of a request."""
-    return Context(user=request.user, namespace=request.info.namespace if scope.namespaced else "", warn=request.warn)
+    namespace = request.info.namespace if scope.namespaced else ""
+    return Context(user=request.user, namespace=namespace, kind=scope.kind.gvk, warn=request.warn)
 
 
 def predicate(request: Request, scope: Scope, params: ListParams) -> SelectionPredicate:
@@ -43,12 +44,18 @@ def predicate(request: Request, scope: Scope, params: ListParams) -> SelectionPr
 def _field_selector(scope: Scope, text: str) -> Selector:
     behavior = scope.behavior
     convert = behavior.extra.get("convert_field_label")
+    names = scope.kind.field_labels
 
     def check(label: str, value: str) -> tuple[str, str]:
         if convert is not None:
             found: tuple[str, str] = convert(label, value)
             return found
-        if label in _ALWAYS_SELECTABLE or label in behavior.selectable_labels:
+        if label in _ALWAYS_SELECTABLE:
+            return label, value
+        if names is not None:
+            if label in names:
+                return names[label], value
+        elif label in behavior.selectable_labels:
             return label, value
         if behavior.unsupported_field_label is not None:
             raise fields.SelectorError(behavior.unsupported_field_label(label))

@@ -1,0 +1,76 @@
+"""What Events must say that are written through events.k8s.io, besides the rules of the core group.
+
+Such Events are about something that happened once, or a series of it. They leave the fields of older clients alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from watchkeeper.apis.core.event import BEHAVIORS, validate_event
+from watchkeeper.apis.validation.metadata import validate_immutable
+from watchkeeper.meta.field import FieldError, invalid, required
+
+Object = dict[str, Any]
+
+_TYPES = ("Normal", "Warning")
+_UNSET = ("firstTimestamp", "lastTimestamp", "count")
+_FIXED = (
+    ("involvedObject", "involvedObject"),
+    ("reason", "reason"),
+    ("message", "message"),
+    ("source", "source"),
+    ("firstTimestamp", "firstTimestamp"),
+    ("lastTimestamp", "lastTimestamp"),
+    ("count", "count"),
+    ("reason", "reason"),
+    ("type", "type"),
+    ("eventTime", "eventTime"),
+    ("action", "action"),
+    ("related", "related"),
+    ("reportingComponent", "reportingController"),
+    ("reportingInstance", "reportingInstance"),
+)
+"""Fields that stay, and what errors call them, in the reference's order; it checks the reason twice."""
+_REPORTER = "reportingController"
+_MIN_SERIES = 2
+
+
+def _validate(event: Object) -> list[FieldError]:
+    errors = validate_event(event, reporter=_REPORTER) + _series_errors(event)
+    if not event.get("eventTime"):
+        errors.append(required("eventTime"))
+    kind = event.get("type") or ""
+    if kind not in _TYPES:
+        errors.append(invalid("type", "", f"has invalid value: {kind}"))
+    errors += [invalid(name, "", "needs to be unset") for name in _UNSET if event.get(name)]
+    source = event.get("source") or {}
+    if source.get("component") or source.get("host"):
+        errors.append(invalid("source", "", "needs to be unset"))
+    return errors
+
+
+def _series_errors(event: Object) -> list[FieldError]:
+    series = event.get("series")
+    if series is None:
+        return []
+    errors: list[FieldError] = []
+    if (series.get("count") or 0) < _MIN_SERIES:
+        errors.append(invalid("series.count", "", f"should be at least {_MIN_SERIES}"))
+    if not series.get("lastObservedTime"):
+        errors.append(required("series.lastObservedTime"))
+    return errors
+
+
+def _validate_update(new: Object, old: Object) -> list[FieldError]:
+    errors = validate_event(new, reporter=_REPORTER)
+    if new.get("series") != old.get("series"):
+        errors += _series_errors(new)
+    for name, shown in _FIXED:
+        errors += validate_immutable(new.get(name), old.get(name), shown)
+    return errors
+
+
+STRICT_BEHAVIOR = replace(BEHAVIORS[0], validate=_validate, validate_update=_validate_update, name_rule=None)
+"""The behavior of Events, stored in the core group, for clients of events.k8s.io."""
