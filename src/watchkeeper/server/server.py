@@ -225,6 +225,7 @@ class Server:
             "/metrics": self.metrics.handle,
             "/metrics/slis": self.metrics.handle_slis,
             "/version": version.handle,
+            "/version/": version.handle,
         }
         prefixes: dict[str, PathHandler] = {}
         for name in ("/healthz", "/livez", "/readyz"):
