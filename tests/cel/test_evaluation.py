@@ -49,6 +49,8 @@ TRUE = [
     "b'abc' == bytes('abc') && '\\u00e9'.size() == 1 && bytes('\\u00e9').size() == 2",
     "1 / 0 == 1 || true",
     "[0, 1].exists(x, 1 / x == 1)",
+    "url('http://a/b?x=1#c').getEscapedPath() == '/b' && url('http://a/b?x=1#c').getQuery() == {'x': ['1']}",
+    "!isURL('http://#%blah$#@')",
 ]
 
 
@@ -76,7 +78,9 @@ def test_an_expression_is_true_in_both_evaluators(source: str) -> None:
         ("1 % 0", "modulus by zero"),
         ("9223372036854775807 + 1", "integer overflow"),
         ("0u - 1u", "unsigned integer overflow"),
-        ("int('x')", 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ("int('x')", "type conversion error from 'string' to 'int'"),
+        ("duration('x' + 'y')", "type conversion error from 'string' to 'google.protobuf.Duration'"),
+        ("bool('x')", "type conversion error from 'string' to 'bool'"),
         ("self.min + 'a'", "no such overload"),
         ("[0, 1].all(x, 1 / x == 1)", "division by zero"),
         ("optional.none().value()", "optional.none() dereference"),

@@ -1,4 +1,4 @@
-"""Conversions between types, with the errors that Go's strconv gives."""
+"""Conversions between types, with the errors of cel-go."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from watchkeeper.cel.values import (
     format_seconds,
     runtime_type,
 )
-from watchkeeper.meta.field import go_quote
 
 _WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _FLOAT = re.compile(
@@ -58,12 +57,13 @@ def to_int(value: Any) -> int:
 
 
 def _parse_int(text: str) -> int:
-    if not _WHOLE.fullmatch(text):
-        raise EvalError(f"strconv.ParseInt: parsing {go_quote(text)}: invalid syntax")
-    number = int(text)
-    if not MIN_INT <= number <= MAX_INT:
-        raise EvalError(f"strconv.ParseInt: parsing {go_quote(text)}: value out of range")
-    return number
+    if not _WHOLE.fullmatch(text) or not MIN_INT <= int(text) <= MAX_INT:
+        raise _from_text("int")
+    return int(text)
+
+
+def _from_text(wanted: str) -> EvalError:
+    return EvalError(f"type conversion error from 'string' to '{wanted}'")
 
 
 def to_uint(value: Any) -> Uint:
@@ -80,11 +80,9 @@ def to_uint(value: Any) -> Uint:
                 raise EvalError("unsigned integer overflow")
             return Uint(value)
         case str():
-            if not (text := value.removeprefix("+")).isdigit() or not text.isascii():
-                raise EvalError(f"strconv.ParseUint: parsing {go_quote(value)}: invalid syntax")
-            if int(text) > MAX_UINT:
-                raise EvalError(f"strconv.ParseUint: parsing {go_quote(value)}: value out of range")
-            return Uint(text)
+            if not value.isdigit() or not value.isascii() or int(value) > MAX_UINT:
+                raise _from_text("uint")
+            return Uint(value)
     raise NoSuchOverload
 
 
@@ -96,8 +94,8 @@ def to_double(value: Any) -> float:
         case int() | float():
             return float(value)
         case str():
-            if not _FLOAT.fullmatch(value):
-                raise EvalError(f"strconv.ParseFloat: parsing {go_quote(value)}: invalid syntax")
+            if not _FLOAT.fullmatch(value) or (math.isinf(float(value)) and "i" not in value.lower()):
+                raise _from_text("double")
             return float(value)
     raise NoSuchOverload
 
@@ -110,7 +108,7 @@ def to_bool(value: Any) -> bool:
         raise NoSuchOverload
     if value in _TRUE or value in _FALSE:
         return value in _TRUE
-    raise EvalError(f"strconv.ParseBool: parsing {go_quote(value)}: invalid syntax")
+    raise _from_text("bool")
 
 
 def to_bytes(value: Any) -> bytes:
@@ -190,7 +188,9 @@ def to_timestamp(value: Any) -> Timestamp:
             try:
                 return parse_timestamp(value)
             except ValueError as problem:
-                raise EvalError(str(problem)) from None
+                if "overflow" in str(problem):
+                    raise EvalError(str(problem)) from None
+                raise _from_text("google.protobuf.Timestamp") from None
     raise NoSuchOverload
 
 
@@ -206,8 +206,8 @@ def to_duration(value: Any) -> Duration:
         case str():
             try:
                 return parse_duration(value)
-            except ValueError as problem:
-                raise EvalError(str(problem)) from None
+            except ValueError:
+                raise _from_text("google.protobuf.Duration") from None
     raise NoSuchOverload
 
 

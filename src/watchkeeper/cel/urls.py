@@ -9,6 +9,7 @@ from watchkeeper.meta.field import go_quote
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_USER = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _PORT = re.compile(r":[0-9]*")
 _HOST = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:%\[\]<>\"]|[^\x00-\x7f])*")
 
@@ -88,7 +89,9 @@ def _split_scheme(text: str) -> tuple[str, str]:
 
 
 def _host(text: str, authority: str) -> str:
-    host = authority.rpartition("@")[2]
+    user, at, host = authority.rpartition("@")
+    if at and not _USER.fullmatch(user):
+        raise URLError(text, "net/url: invalid userinfo")
     if host.startswith("["):
         closing = host.rfind("]")
         if closing < 0:

@@ -63,7 +63,9 @@ def _url(text: Any) -> URL:
     if not isinstance(text, str):
         raise NoSuchOverload
     try:
-        return parse_request_uri(text)
+        # The strict reading, which takes a fragment for a part of the path, only decides whether it is a URL.
+        url = parse_request_uri(text)
+        return parse_request_uri(text.partition("#")[0]) if "#" in text else url
     except URLError as problem:
         raise EvalError(f"URL parse error during conversion from string: {problem}") from None
 
