@@ -234,7 +234,9 @@ class Server:
         served, below = self.assembly.paths()
         paths.update(served)
         prefixes.update(below)
-        paths["/"] = RootPath(self.assembly.discovery, [p for p in paths if not p.startswith("/api")]).handle
+        paths["/"] = RootPath(
+            self.assembly.discovery, [p for p in paths if not p.startswith("/api") and not p.endswith("/")]
+        ).handle
         return paths, prefixes
 
     def _add_checks(self) -> None:
