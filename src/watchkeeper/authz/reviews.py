@@ -12,6 +12,7 @@ from watchkeeper.authn.groups import with_authenticated
 from watchkeeper.authn.interface import InvalidToken, TokenAuthenticator
 from watchkeeper.authz.interface import Attributes, Authorizer, Decision
 from watchkeeper.authz.rbac.rule import Rule
+from watchkeeper.authz.review_selectors import validate_selectors
 from watchkeeper.authz.union import ask
 from watchkeeper.meta import errors, field
 from watchkeeper.meta.field import FieldError
@@ -41,7 +42,7 @@ async def subject_access_review(review: Object, authorizer: Authorizer) -> Objec
 async def self_subject_access_review(review: Object, user: User, authorizer: Authorizer) -> Object:
     """SelfSubjectAccessReview: may the caller do that? Raises a 422."""
     spec = review.get("spec") or {}
-    _refuse(_attribute_errors(spec) + _metadata_errors(review, allowed=()))
+    _refuse(_attribute_errors(spec) + _selector_errors(spec) + _metadata_errors(review, allowed=()))
     return await _judged(review, user, spec, authorizer)
 
 
@@ -174,7 +175,11 @@ def _subject_errors(spec: Mapping[str, Any]) -> list[FieldError]:
         found.append(
             field.invalid("spec.user", spec.get("user", ""), "at least one of user or group must be specified")
         )
-    return found
+    return found + _selector_errors(spec)
+
+
+def _selector_errors(spec: Mapping[str, Any]) -> list[FieldError]:
+    return validate_selectors(spec.get("resourceAttributes") or {}, "spec.resourceAttributes")
 
 
 def _attribute_errors(spec: Mapping[str, Any]) -> list[FieldError]:

@@ -13,12 +13,14 @@ from watchkeeper.apis.core.configmap import MAX_BYTES, decoded_size, validate_ke
 from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.meta.field import FieldError, invalid, required, too_long
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+from watchkeeper.runtime.json_syntax import syntax_error
 
 Object = dict[str, Any]
 Data = Mapping[str, str]
 
 OPAQUE = "Opaque"
 SERVICE_ACCOUNT_TOKEN = "kubernetes.io/service-account-token"
+_JSON_TYPES = {list: "array", str: "string", bool: "bool"}
 _SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
 
@@ -49,13 +51,21 @@ def _json_under(key: str) -> Callable[[Object, Data], list[FieldError]]:
     def check(_obj: Object, data: Data) -> list[FieldError]:
         if key not in data:
             return [required(f"data[{key}]")]
-        try:
-            json.loads(base64.b64decode(data[key]))
-        except ValueError as error:
-            return [invalid(f"data[{key}]", "<secret contents redacted>", str(error))]
-        return []
+        problem = _map_problem(base64.b64decode(data[key]))
+        return [] if problem is None else [invalid(f"data[{key}]", "<secret contents redacted>", problem)]
 
     return check
+
+
+def _map_problem(text: bytes) -> str | None:
+    """What is wrong with a text that must be a JSON object, in the words of Go's encoding/json."""
+    problem = syntax_error(text)
+    if problem is not None:
+        return problem
+    found = type(json.loads(text))
+    if found in (dict, type(None)):
+        return None
+    return f"json: cannot unmarshal {_JSON_TYPES.get(found, 'number')} into Go value of type map[string]interface {{}}"
 
 
 def _basic_auth(_obj: Object, data: Data) -> list[FieldError]:
