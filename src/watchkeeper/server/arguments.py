@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from watchkeeper.server.options import DEFAULT_CONTROLLERS, DEFAULT_PORT, ServeOptions, default_data_dir
+from watchkeeper.storage.compactor import DEFAULT_INTERVAL
 
 PREFIX = "WATCHKEEPER_"
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -93,6 +94,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="N")  # fmt: skip
     a.add("--request-timeout", "seconds after which a request is given up", default=60.0, kind=float, metavar="S")
     a.add("--min-request-timeout", "seconds that a watch lasts at least", default=1800.0, kind=float, metavar="S")
+    a.add("--compaction-interval", "seconds of history that are kept at least, 0 to keep all", default=DEFAULT_INTERVAL,
+          kind=float, metavar="S")  # fmt: skip
     a.add("--shutdown-grace", "seconds that requests get to finish when the server stops", default=10.0, kind=float,
           metavar="S")  # fmt: skip
     a.add("--log-format", "text or json", default="text", metavar="FORMAT")

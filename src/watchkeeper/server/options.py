@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watchkeeper.server.errors import StartupError
+from watchkeeper.storage.compactor import DEFAULT_INTERVAL
 
 if TYPE_CHECKING:
     from watchkeeper.apiextensions.declared.registry import Registry
@@ -61,6 +62,8 @@ class ServeOptions:
     request_timeout: float = 60.0
     min_request_timeout: float = 1800.0
     """The shortest time that a watch without a timeout of its own lasts."""
+    compaction_interval: float = DEFAULT_INTERVAL
+    """How often history that is older than this is forgotten; 0 never forgets."""
     shutdown_grace: float = 10.0
     log_format: str = "text"
     log_level: str = "info"
@@ -79,6 +82,8 @@ class ServeOptions:
             raise StartupError(f"--port {self.port} is not between 0 and 65535")
         if not self.tcp and self.unix_socket is None:
             raise StartupError("nothing to serve on: neither a port nor a unix socket")
+        if self.compaction_interval < 0:
+            raise StartupError(f"--compaction-interval {self.compaction_interval:g} is negative")
 
     @property
     def kubeconfig_path(self) -> Path:

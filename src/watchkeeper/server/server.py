@@ -46,6 +46,7 @@ from watchkeeper.server.policy_feed import RESOURCES, PolicyFeed
 from watchkeeper.server.service_account_key import service_account_key
 from watchkeeper.server.sockets import open_tcp, open_unix
 from watchkeeper.server.version import Version
+from watchkeeper.storage.compactor import Compactor
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +117,9 @@ class Server:
         self.credentials = load_credentials(options)
         self.kv = open_storage(options)
         self._undo.append(("storage", self.kv.close))
+        self._undo.append(("compaction", self._tasks.close))
+        compactor = Compactor(self.kv, interval=options.compaction_interval)
+        self._tasks.start("compactor", compactor.run())
         authorizer = self._authorizer()
         signer = ServiceAccountTokens(service_account_key(options.data_dir), ISSUER)
         authenticator = self.credentials.authenticator([signer], anonymous=options.anonymous_auth)
@@ -263,7 +267,6 @@ class Server:
                     await outcome
             except Exception:
                 log.exception("%s did not end well", name)
-        await self._tasks.close()
         self.state = State.STOPPED
 
 
