@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any
+import asyncio
+from pathlib import Path
 
 import pytest
 
+from watchkeeper.kv.errors import Compacted
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
-from watchkeeper.testing import RequestFailed, Server
-
-PATH = "/api/v1/namespaces/default/configmaps"
+from watchkeeper.server.server import Server
 
 
-def test_old_revisions_are_forgotten() -> None:
-    with Server(compaction_interval=0.1) as server:
-        made: Any = server.request("POST", PATH, {"metadata": {"name": "a"}, "data": {"k": "0"}})
-        old = made["metadata"]["resourceVersion"]
-        server.request("PUT", f"{PATH}/a", {"metadata": {"name": "a"}, "data": {"k": "1"}})
-        exact = f"{PATH}?resourceVersion={old}&resourceVersionMatch=Exact"
-        deadline = time.monotonic() + 20
-        with pytest.raises(RequestFailed, match="Expired"):
-            while time.monotonic() < deadline:
-                server.request("GET", exact)
-                time.sleep(0.05)
-        now: Any = server.request("GET", f"{PATH}/a")
-        assert now["data"] == {"k": "1"}
+def test_old_revisions_are_forgotten(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        server = Server(ServeOptions(data_dir=tmp_path, port=0, insecure_http=True, compaction_interval=0.1))
+        await server.start()
+        try:
+            first = await server.kv.optimistic_put(b"/x", b"old", 0)
+            await server.kv.optimistic_put(b"/x", b"new", first.revision)
+            async with asyncio.timeout(20):
+                with pytest.raises(Compacted):
+                    while True:
+                        await server.kv.get(b"/x", revision=first.revision)
+                        await asyncio.sleep(0.05)
+            found = (await server.kv.get(b"/x")).kv
+            assert found is not None
+            assert found.value == b"new"
+        finally:
+            await server.stop()
+
+    asyncio.run(scenario())
 
 
-def test_a_negative_interval_is_refused(tmp_path: Any) -> None:
+def test_a_negative_interval_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match="--compaction-interval -1 is negative"):
         ServeOptions(data_dir=tmp_path, compaction_interval=-1).check()
