@@ -43,6 +43,10 @@ class Recorder(Protocol):
         """A Service is gone."""
         ...
 
+    async def settle(self) -> None:
+        """Return when all that was told so far has been dealt with."""
+        ...
+
 
 class _NoRecorder:
     def taken(self, service: Object, addresses: Iterable[str]) -> None:
@@ -53,6 +57,9 @@ class _NoRecorder:
 
     def deleted(self, service: Object) -> None:
         """Nobody asks."""
+
+    async def settle(self) -> None:
+        """There is nothing to wait for."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,6 +167,10 @@ class ServiceAllocator:
             self._ports.give_back(port, holder)
         self._recorder.released(addresses)
         self._recorder.deleted(obj)
+
+    async def settle(self) -> None:
+        """Return when the recorder has dealt with all that was committed so far."""
+        await self._recorder.settle()
 
     # -- what transactions ask for ------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from watchkeeper.registry.namespaces import (
     NamespaceStore,
     NamespaceStrategy,
 )
+from watchkeeper.registry.services import ServiceStore
 from watchkeeper.registry.signing_requests import SigningRequestStore
 from watchkeeper.registry.store import Hooks, StatusStore, Store, StoreConfig
 from watchkeeper.registry.strategy import StatusStrategy, Strategy
@@ -45,6 +46,7 @@ _RETURNS_DELETED = frozenset(
 _STORES: Mapping[GroupResource, type[Store]] = {
     GroupResource("", "events"): EventStore,
     GroupResource("", "namespaces"): NamespaceStore,
+    GroupResource("", "services"): ServiceStore,
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): SigningRequestStore,
 }
 """Stores that do more than the generic one."""

@@ -35,6 +35,7 @@ from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, StorageSpec
+from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
 from watchkeeper.server.custom_resources import STORES, CustomResourceSupport, with_definitions
@@ -75,7 +76,8 @@ class Assembly:
         self.options = options
         self.scheme: Scheme = builtin_scheme()
         self.storages: list[Interface] = []
-        self.allocator = ServiceAllocator(options.service_networks, options.node_ports)
+        self.records = ServiceRecords(lambda resource: self.registry.find(resource))
+        self.allocator = ServiceAllocator(options.service_networks, options.node_ports, self.records)
         self._leases = LeaseManager(kv, SYSTEM_CLOCK)
         self.registry = BuiltinRegistry(
             self.scheme,
@@ -173,7 +175,9 @@ class Assembly:
 
     async def load_allocations(self) -> None:
         """Learn what existing Services have been allocated. Called once, before anything is served."""
-        self.allocator.load(await self.list_objects(SERVICES))
+        services = await self.list_objects(SERVICES)
+        self.allocator.load(services)
+        await self.records.reconcile(services)
 
     async def _find_uid(self, resource: str, namespace: str, name: str) -> str | None:
         store = self.store("", resource)
@@ -228,6 +232,7 @@ class Assembly:
         for watcher in list(self.services.watchers):
             watcher.close()
         await self.custom.close()
+        await self.records.close()
         await asyncio.gather(*(s.close() for s in self.storages), return_exceptions=True)
 
 

@@ -1,0 +1,164 @@
+"""Writes down what Services have been allocated: an IPAddress for each address, and no Endpoints without a Service.
+
+What happens is noted at once and written in batches, one after the other, each address and name once in a batch. So
+writes of one address keep their order, and a store that groups commits can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.apis.core.service_address_validation import is_ipv6
+from watchkeeper.apis.networking.ipaddress import MANAGER, MANAGER_LABEL, address_object
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.allocators import cluster_addresses
+from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
+from watchkeeper.registry.store import Store
+from watchkeeper.request.user import LOOPBACK
+from watchkeeper.storage.interface import ListOptions
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
+ENDPOINTS = GroupResource("", "endpoints")
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is to be written together. An address belongs to a Service (namespace, name) or to nobody."""
+
+    addresses: dict[str, tuple[str, str] | None] = field(default_factory=dict)
+    endpoints: set[tuple[str, str]] = field(default_factory=set)
+    written: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __bool__(self) -> bool:
+        return bool(self.addresses or self.endpoints)
+
+
+class ServiceRecords:
+    """Implements `registry.allocators.Recorder` over the stores of IPAddresses and Endpoints."""
+
+    def __init__(self, find: Callable[[GroupResource], Store]) -> None:
+        """`find` gives the store of a resource; it is asked at the first write."""
+        self._find = find
+        self._next = _Batch()
+        self._working = False
+        self._closed = False
+        self._tasks = TaskOwner("service-records")
+
+    def __repr__(self) -> str:
+        return f"<ServiceRecords: {len(self._next.addresses)} addresses to write>"
+
+    def taken(self, service: Object, addresses: Iterable[str]) -> None:
+        """A stored Service has got these."""
+        meta = service["metadata"]
+        for address in addresses:
+            self._next.addresses[address] = (meta.get("namespace", ""), meta["name"])
+
+    def released(self, addresses: Iterable[str]) -> None:
+        """Nobody has these any more."""
+        for address in addresses:
+            self._next.addresses[address] = None
+
+    def deleted(self, service: Object) -> None:
+        """A Service is gone: whoever takes its name must not find its Endpoints."""
+        meta = service["metadata"]
+        self._next.endpoints.add((meta.get("namespace", ""), meta["name"]))
+
+    async def settle(self) -> None:
+        """Wait until all that was noted so far is written. What cannot be written is logged."""
+        batch = self._next
+        if batch and not self._closed:
+            self._work()
+            await batch.written.wait()
+
+    async def reconcile(self, services: Iterable[Object]) -> None:
+        """Begin to write what a server that ended early has left out, and to delete what it has left over."""
+        store = self._find(ADDRESSES)
+        found = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
+        there: dict[str, tuple[str, str]] = {}
+        for item in found.items:
+            obj = item.data()
+            if (obj["metadata"].get("labels") or {}).get(MANAGER_LABEL) == MANAGER:
+                there[obj["metadata"]["name"]] = _parent(obj)
+        for service in services:
+            meta = service["metadata"]
+            owner = (meta.get("namespace", ""), meta["name"])
+            addresses = cluster_addresses(service.get("spec") or {})
+            self.taken(service, [address for address in addresses if there.pop(address, None) != owner])
+        self.released(there)
+        if self._next:
+            self._work()
+
+    async def close(self) -> None:
+        """Stop writing. The next start writes what is left."""
+        self._closed = True
+        await self._tasks.close()
+        self._next.written.set()
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        if not self._working and not self._closed:
+            self._working = True
+            self._tasks.start("write", self._write_all())
+
+    async def _write_all(self) -> None:
+        try:
+            while self._next:
+                batch, self._next = self._next, _Batch()
+                try:
+                    await asyncio.gather(
+                        *(self._write(address, owner) for address, owner in batch.addresses.items()),
+                        *(self._delete(ENDPOINTS, namespace, name) for namespace, name in batch.endpoints),
+                    )
+                finally:
+                    batch.written.set()
+        finally:
+            self._working = False
+
+    async def _write(self, address: str, owner: tuple[str, str] | None) -> None:
+        if owner is None:
+            await self._delete(ADDRESSES, "", address)
+            return
+        if await self._create(address, owner):
+            return
+        # Somebody else's, from a moment ago or from before a restart: it is no longer.
+        await self._delete(ADDRESSES, "", address)
+        await self._create(address, owner)
+
+    async def _create(self, address: str, owner: tuple[str, str]) -> bool:
+        """Whether the address is written down as the owner's, or never will be."""
+        store, context = self._find(ADDRESSES), Context(user=LOOPBACK)
+        obj = address_object(address, "IPv6" if is_ipv6(address) else "IPv4", *owner)
+        try:
+            await store.create(context, obj, CreateOptions())
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                log.error("cannot write down that %s/%s has %s: %s", *owner, address, error.message)
+                return True
+            try:
+                return _parent((await store.get(context, address, "")).data()) == owner
+            except ApiError:
+                return False
+        return True
+
+    async def _delete(self, resource: GroupResource, namespace: str, name: str) -> None:
+        try:
+            await self._find(resource).delete(Context(user=LOOPBACK, namespace=namespace), name, DeleteOptions())
+        except ApiError as error:
+            if error.reason != "NotFound":
+                log.error("cannot delete %s %s: %s", resource, name, error.message)
+
+
+def _parent(address: Object) -> tuple[str, str]:
+    parent = (address.get("spec") or {}).get("parentRef") or {}
+    return parent.get("namespace", ""), parent.get("name", "")

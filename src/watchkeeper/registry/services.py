@@ -1,0 +1,43 @@
+"""Services answer when what they were allocated is written down, too."""
+
+from __future__ import annotations
+
+from watchkeeper.registry.allocators import ServiceAllocator
+from watchkeeper.registry.rest import (
+    Context,
+    CreateOptions,
+    DeleteOptions,
+    Object,
+    Result,
+    UpdatedObject,
+    UpdateOptions,
+)
+from watchkeeper.registry.store import Store
+
+
+class ServiceStore(Store):
+    """The store of Services. Its hooks are a ServiceAllocator or none."""
+
+    async def create(self, ctx: Context, obj: Object, options: CreateOptions) -> Result:
+        """Store a new Service."""
+        result = await super().create(ctx, obj, options)
+        await self._settle()
+        return result
+
+    async def update(
+        self, ctx: Context, name: str, updated: UpdatedObject, options: UpdateOptions
+    ) -> tuple[Result, bool]:
+        """Change a Service."""
+        result = await super().update(ctx, name, updated, options)
+        await self._settle()
+        return result
+
+    async def delete(self, ctx: Context, name: str, options: DeleteOptions) -> tuple[Result, bool]:
+        """Delete a Service, and its Endpoints."""
+        result = await super().delete(ctx, name, options)
+        await self._settle()
+        return result
+
+    async def _settle(self) -> None:
+        if isinstance(self.hooks, ServiceAllocator):
+            await self.hooks.settle()
