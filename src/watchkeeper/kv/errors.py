@@ -34,6 +34,10 @@ class Timeout(Unavailable):
     """The deadline passed. A write may or may not have taken effect."""
 
 
+class AccessDenied(Unavailable):
+    """The store does not let this client in, or not do that. The message says what to correct."""
+
+
 class LeaseNotFound(KVError):
     """The lease named does not exist or has expired."""
 

@@ -202,8 +202,12 @@ class KV(Protocol):
         """
         ...
 
-    async def request_progress(self, watch: Watch) -> None:
-        """Ask that `watch` soon receives a batch, perhaps empty, that tells how far it has come."""
+    async def request_progress(self, watch: Watch) -> bool:
+        """Ask that `watch` soon receives a batch, perhaps empty, that tells how far it has come.
+
+        False when this store cannot be asked (an old etcd): then progress comes when the store sees fit, which may be
+        never, and who must know reads from the store. An answer can get lost with a connection: ask again.
+        """
         ...
 
     async def current_revision(self) -> int:

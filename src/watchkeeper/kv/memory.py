@@ -21,7 +21,7 @@ from watchkeeper.kv.interface import (
     WatchBatch,
 )
 from watchkeeper.kv.limits import check_lease_ttl, check_put
-from watchkeeper.kv.local_watch import LocalWatch
+from watchkeeper.kv.mailbox_watch import MailboxWatch
 from watchkeeper.kv.prefix_index import PrefixIndex
 
 
@@ -209,12 +209,13 @@ class MemoryKV:
         self._watches.add(prefix, watch)
         return watch
 
-    async def request_progress(self, watch: Watch) -> None:
+    async def request_progress(self, watch: Watch) -> bool:
         """Give `watch` an empty batch with the current revision, behind what it has not taken yet."""
         self._check_open()
         if not isinstance(watch, MemoryWatch):
             raise TypeError(f"{watch!r} is not a watch of this store")
         watch.mailbox.put_nowait(WatchBatch(self._revision))
+        return True
 
     # Leases
 
@@ -298,7 +299,7 @@ class MemoryKV:
             raise FutureRevision(self._revision)
 
 
-class MemoryWatch(LocalWatch):
+class MemoryWatch(MailboxWatch):
     """A watch of a MemoryKV: its mailbox is filled in the same step as the write."""
 
     __slots__ = ("_kv",)

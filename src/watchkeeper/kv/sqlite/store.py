@@ -228,12 +228,13 @@ class SQLiteKV:
             raise Compacted(self._compactor.compact_revision)
         return self._hub.open(prefix, after_revision, prev_kv=prev_kv)
 
-    async def request_progress(self, watch: Watch) -> None:
+    async def request_progress(self, watch: Watch) -> bool:
         """Give `watch` an empty batch with the store's revision, behind what it has not taken or not caught up with."""
         self._check_open()
         if not isinstance(watch, SQLiteWatch):
             raise TypeError(f"{watch!r} is not a watch of this store")
         watch.progress()
+        return True
 
     async def _read_log(self, prefix: bytes, after: int, *, prev_kv: bool) -> reading.LogPart:
         end = prefix_end(prefix)

@@ -18,7 +18,7 @@ from typing import Protocol
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.kv.errors import KVError
 from watchkeeper.kv.interface import Event, WatchBatch
-from watchkeeper.kv.local_watch import LocalWatch
+from watchkeeper.kv.mailbox_watch import MailboxWatch
 from watchkeeper.kv.prefix_index import PrefixIndex
 from watchkeeper.kv.sqlite.reading import LogPart
 from watchkeeper.kv.sqlite.writing import Write
@@ -45,7 +45,7 @@ class ReadLog(Protocol):
         ...
 
 
-class SQLiteWatch(LocalWatch):
+class SQLiteWatch(MailboxWatch):
     """A watch of an SQLiteKV.
 
     `through` is the revision up to which everything is in the mailbox, or has been; it matters while the watch is

@@ -1,4 +1,4 @@
-"""What watches of stores in this process have in common."""
+"""What the watches of all stores have in common."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeVar
 from watchkeeper.aio.mailbox import Mailbox
 from watchkeeper.kv.interface import WatchBatch
 
-W = TypeVar("W", bound="LocalWatch")
+W = TypeVar("W", bound="MailboxWatch")
 
 
-class LocalWatch(ABC):
-    """A watch whose mailbox the store fills without asking anybody. Implements `interface.Watch`."""
+class MailboxWatch(ABC):
+    """A watch whose store puts the batches into a mailbox. Implements `interface.Watch`."""
 
     __slots__ = ("_taken", "after_revision", "mailbox", "prefix", "prev_kv")
 
@@ -48,7 +48,7 @@ class LocalWatch(ABC):
         return batch
 
     def delivered_revision_nowait(self) -> int | None:
-        """The revision reached when nothing waits, else the last one before what waits."""
+        """The revision reached when nothing waits, else the last one before what waits; None when nobody knows."""
         waiting = self.mailbox.items
         if waiting:
             first = waiting[0]
@@ -66,8 +66,8 @@ class LocalWatch(ABC):
         self.mailbox.close(error)
 
     @abstractmethod
-    def _reached(self) -> int:
-        """Up to which revision everything has been put into the mailbox."""
+    def _reached(self) -> int | None:
+        """Up to which revision everything has been put into the mailbox; None when only a round trip could tell."""
 
     @abstractmethod
     def _forget(self) -> None:
