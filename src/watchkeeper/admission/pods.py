@@ -27,12 +27,12 @@ class Priority(BasePlugin):
     name = "Priority"
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
 
-    def __init__(self, find: FindPriorityClass, has_default: Callable[[], bool]) -> None:
+    def __init__(self, find: FindPriorityClass) -> None:
+        """`find` returns the class of a name, for "" the one that is the default of all pods."""
         self._find = find
-        self._has_default = has_default
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
-        """Decide at once for Pods without a class when no class is the default; keep what an update leaves out."""
+        """Set what a new Pod's class says; keep what an update leaves out."""
         if not is_new_pod(attributes):
             return None
         assert attributes.obj is not None
@@ -43,11 +43,7 @@ class Priority(BasePlugin):
                 if spec.get(field) is None and before.get(field) is not None:
                     spec[field] = before[field]
             return None
-        class_name = spec.get("priorityClassName") or ""
-        if not class_name and not self._has_default():
-            self._set(attributes, spec, 0, "PreemptLowerPriority")
-            return None
-        return self._from_class(attributes, spec, class_name)
+        return self._from_class(attributes, spec, spec.get("priorityClassName") or "")
 
     async def _from_class(self, attributes: Attributes, spec: Object, class_name: str) -> None:
         found = await self._find(class_name)

@@ -161,7 +161,7 @@ class Assembly:
         return [
             NamespaceLifecycle(self._namespace_is_ending),
             TaintNodesByCondition(),
-            Priority(self._find_priority_class, self._has_default_priority_class),
+            Priority(self._find_priority_class),
             DefaultTolerationSeconds(),
             StorageObjectInUseProtection(),
             DefaultStorageClass(lambda: self.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
@@ -209,16 +209,12 @@ class Assembly:
         status: Object = found.data().get("status") or {}
         return status.get("phase") == "Terminating"
 
-    def _has_default_priority_class(self) -> bool:
-        return self._default_priority_class
-
-    _default_priority_class = False
-
     async def _find_priority_class(self, name: str) -> Object | None:
         store = self.store("scheduling.k8s.io", "priorityclasses")
         if not name:
-            defaults = [c for c in await self.list_objects(store.resource) if c.get("globalDefault")]
-            return min(defaults, key=lambda c: c.get("value", 0)) if defaults else None
+            classes = await store.storage.get_list(f"{store.prefix}/", ListOptions())
+            marked = (item.data() for item in classes.items if b'"globalDefault":true' in item.tail)
+            return min((c for c in marked if c.get("globalDefault")), key=lambda c: c.get("value", 0), default=None)
         try:
             return (await store.storage.get(f"{store.prefix}/{name}")).data()
         except KeyNotFound:
