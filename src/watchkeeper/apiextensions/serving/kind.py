@@ -22,6 +22,7 @@ class CustomKind(Kind):
         self.builtin = False
         self.to_hub = self.from_hub = None
         self.warning = ""
+        self.field_labels = None
 
     @property
     def schema(self) -> Schema:  # type: ignore[override]
