@@ -89,7 +89,13 @@ async def quiet(watch: Watch, kv: KV) -> None:
         assert not batch.events, f"unexpected: {batch.events}"
         if batch.revision >= current:
             return
-    assert watch.take_nowait() is None
+    assert_nothing_waits(watch)
+
+
+def assert_nothing_waits(watch: Watch) -> None:
+    """Assert that no event is there to be taken; progress may be."""
+    while (batch := watch.take_nowait()) is not None:
+        assert not batch.events, f"unexpected: {batch.events}"
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> None:

@@ -1,0 +1,108 @@
+"""etcd's and gRPC's errors in the words of `kv.errors`, and what may be done about each."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import grpc
+from grpc.aio import AioRpcError
+
+from watchkeeper.kv.errors import (
+    AccessDenied,
+    Compacted,
+    Corrupt,
+    FutureRevision,
+    KVError,
+    LeaseNotFound,
+    Timeout,
+    Unavailable,
+    ValueTooLarge,
+)
+
+
+class Remedy(enum.Enum):
+    """What may be done after a call has failed."""
+
+    NONE = "none"
+    """Another attempt would fail alike."""
+
+    ELSEWHERE = "elsewhere"
+    """Nothing was done; another member, or a later attempt, may do it."""
+
+    IF_HARMLESS = "if harmless"
+    """It may have been done; only what changes nothing may be tried again."""
+
+    AUTHENTICATE = "authenticate"
+    """Nothing was done; a new token is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed call: what to raise, and what may be done instead."""
+
+    error: KVError
+    remedy: Remedy
+
+
+_OUT_OF_ROOM = (
+    "compact, defragment, raise --quota-backend-bytes if need be, and disarm the alarm with `etcdctl alarm disarm`"
+)
+
+_NOT_SENT = (
+    "failed to connect to all addresses",
+    "Connection refused",
+    "DNS resolution failed",
+    "Name resolution",
+    "no leader",
+    "raft proposal dropped",
+    "not capable",
+    "not supported for learner",
+    "too many requests",
+)
+"""Answers that mean the request was not taken on, by what they contain."""
+
+_DENIED = {
+    "authentication failed": "authentication failed: check username and password",
+    "user name is empty": "authentication is enabled: a username and password, or a client certificate, are needed",
+    "permission denied": "this user may not do that: grant its role the keys",
+    "permission is not granted": "this user may not do that: grant its role the keys",
+    "invalid auth management": "this user may not do that: grant its role the keys",
+}
+
+
+def classify(error: AioRpcError, endpoint: str) -> Failure:
+    """Judge a failed call to `endpoint`."""
+    return classify_text(error.code(), error.details() or "", endpoint)
+
+
+def classify_text(code: grpc.StatusCode, details: str, endpoint: str) -> Failure:
+    """Judge a failure by its status code and message."""
+    if "has been compacted" in details:
+        return Failure(Compacted(), Remedy.NONE)
+    if "future revision" in details:
+        return Failure(FutureRevision(), Remedy.NONE)
+    if "lease not found" in details:
+        return Failure(LeaseNotFound(details), Remedy.NONE)
+    if "request is too large" in details or "larger than max" in details:
+        return Failure(ValueTooLarge(details), Remedy.NONE)
+    if "database space exceeded" in details:
+        return Failure(Unavailable(f"etcd {endpoint} is out of room ({details}): {_OUT_OF_ROOM}"), Remedy.NONE)
+    if "invalid auth token" in details or "revision of auth store is old" in details:
+        return Failure(AccessDenied(f"etcd {endpoint}: {details}"), Remedy.AUTHENTICATE)
+    for part, meaning in _DENIED.items():
+        if part in details:
+            return Failure(AccessDenied(f"etcd {endpoint}: {meaning} ({details})"), Remedy.NONE)
+    if code is grpc.StatusCode.DATA_LOSS or "corrupt" in details:
+        return Failure(Corrupt(f"etcd {endpoint}: {details}; replace the corrupt member"), Remedy.NONE)
+    if any(part in details for part in _NOT_SENT):
+        return Failure(Unavailable(f"etcd {endpoint}: {details}"), Remedy.ELSEWHERE)
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED or "timed out" in details:
+        return Failure(Timeout(f"etcd {endpoint}: no answer in time ({details})"), Remedy.IF_HARMLESS)
+    if code is grpc.StatusCode.UNAUTHENTICATED:
+        return Failure(AccessDenied(f"etcd {endpoint}: {details}"), Remedy.AUTHENTICATE)
+    if code is grpc.StatusCode.PERMISSION_DENIED:
+        return Failure(AccessDenied(f"etcd {endpoint}: {details}"), Remedy.NONE)
+    if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED):
+        return Failure(KVError(f"etcd {endpoint} does not accept this: {details}"), Remedy.NONE)
+    return Failure(Unavailable(f"etcd {endpoint}: {details or code.name}"), Remedy.IF_HARMLESS)
