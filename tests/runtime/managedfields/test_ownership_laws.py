@@ -256,6 +256,20 @@ def test_everything_is_what_comparing_with_nothing_finds(first: Object, second: 
     assert union(one, two) == union(two, one)
 
 
+@pytest.mark.parametrize(
+    ("live", "null"),
+    [({"items": [{"name": "x", "port": 1}]}, {"items": None}), ({"tags": ["x"]}, {"tags": None})],
+)
+def test_a_list_that_nobody_owns_goes_with_the_second_null_that_is_applied(live: Object, null: Object) -> None:
+    base = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a", "uid": "1"}, "spec": live}
+    kept = apply(base, {"size": 1}, "other")
+    for entry in kept["metadata"]["managedFields"]:
+        entry["fieldsV1"] = {"f:spec": {"f:size": {}}}
+    once = apply(kept, null, "one")
+    assert content(once)["spec"] == {**live, "size": 1}
+    assert content(apply(once, null, "one"))["spec"] == {"size": 1}
+
+
 @LAW
 @given(SPECS, SPECS)
 def test_versions_make_no_difference_where_they_look_alike(live: Object, spec: Object) -> None:

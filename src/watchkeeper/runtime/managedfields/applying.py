@@ -10,6 +10,7 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.managedfields import last_applied
+from watchkeeper.runtime.managedfields.compare import equal
 from watchkeeper.runtime.managedfields.conflicts import Conflicts
 from watchkeeper.runtime.managedfields.entries import APPLY, EntryError, Managed, decode, manager_id
 from watchkeeper.runtime.managedfields.field_set import difference
@@ -65,7 +66,7 @@ class Apply:
             self._check(base, "live", allow_repeated=True)
             managed = tracking.updater.reconciled(managed)
         outcome, managed = self._merge(base, managed)
-        if outcome == base:
+        if outcome == base and (not tracking.node.untyped or equal(outcome, base)):
             # A new owner of values that stay as they are has no time.
             result = tracking.to_hub(base) if live is None else state
         else:

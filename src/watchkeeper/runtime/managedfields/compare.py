@@ -31,6 +31,21 @@ def compare(node: MapNode, old: Any, new: Any) -> Comparison:
     return Comparison(changed or LEAF, removed or LEAF)
 
 
+def equal(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same: unlike in Python, true is not 1 and false is not 0."""
+    return bool(one == other) and _alike(one, other)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """The same for values that are equal in Python."""
+    kind = one.__class__
+    if kind is dict:
+        return all(_alike(value, other[name]) for name, value in one.items())
+    if kind is list:
+        return all(map(_alike, one, other))
+    return (kind is bool) is (other.__class__ is bool)
+
+
 _Difference = tuple[FieldSet | None, FieldSet | None]
 """(changed, removed), each None when there is nothing."""
 _SAME: _Difference = (None, None)
@@ -60,9 +75,10 @@ def _maps(node: MapNode, old: dict[str, Any], new: dict[str, Any]) -> _Differenc
     removed = node.parts(tuple(gone), old) if gone else None
     modified: FieldSet = {}
     lost: FieldSet = {}
+    untyped = node.untyped
     for name, ours in old.items():
         theirs = new.get(name, ABSENT)
-        if ours is theirs or ours == theirs or theirs is ABSENT:
+        if ours is theirs or theirs is ABSENT or (ours == theirs and not (untyped and not _alike(ours, theirs))):
             continue
         more, less = _values(node.child(name), ours, theirs)
         if more is not None:
@@ -86,7 +102,7 @@ def _lists(node: ListNode, old: list[Any], new: list[Any]) -> _Difference:
     removed: FieldSet = {}
     for element, theirs in theirs_by.items():
         ours = ours_by.get(element)
-        if ours == theirs:
+        if ours == theirs and not (node.untyped and not _alike(ours, theirs)):
             continue
         more, less = _items(node.item, ours or [], theirs)
         if more is not None:
@@ -136,7 +152,7 @@ def _deduced(node: DeducedNode, old: Any, new: Any) -> _Difference:
             changed[element] = node.everything(theirs)
         elif theirs is ABSENT:
             removed[element] = node.everything(ours)
-        elif ours != theirs:
+        elif not equal(ours, theirs):
             more, less = _values(node, ours, theirs)
             if more is not None:
                 changed[element] = more

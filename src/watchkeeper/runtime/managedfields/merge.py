@@ -128,6 +128,27 @@ class _Weave:
         return out
 
 
+def hides(node: Node, applied: Any, merged: Any) -> bool:
+    """Whether a null or {} in a configuration stands over a map or list with something in it.
+
+    Its applier owns that map or list as one, but not what is in it.
+    """
+    if node.leaf:
+        return False
+    if applied is None or applied == {}:
+        return bool(merged)
+    if isinstance(node, MapNode):
+        _, nested, _ = node.plan(tuple(applied))
+        return any(hides(child, applied[name], merged.get(name)) for name, _, child in nested)
+    if isinstance(node, ListNode):
+        by_element = dict(zip(node.elements(merged), merged, strict=True))
+        return any(
+            hides(node.item, item, by_element[element])
+            for element, item in zip(node.elements(applied), applied, strict=True)
+        )
+    return isinstance(applied, dict) and any(hides(node, applied[name], merged.get(name)) for name in applied)
+
+
 def remove(node: Node, value: Any, fields: FieldSet) -> Any:
     """The value without the members of a set, and without what is below them.
 

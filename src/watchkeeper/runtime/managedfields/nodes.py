@@ -28,12 +28,14 @@ class Mismatch(Exception):
 class Node:
     """One type. `leaf` types are owned as a whole: scalars, atomic lists and atomic maps."""
 
-    __slots__ = ("leaf", "schema", "table")
+    __slots__ = ("leaf", "schema", "table", "untyped")
 
     def __init__(self, table: NodeTable, schema: Schema | None, *, leaf: bool) -> None:
         self.table = table
         self.schema = schema
         self.leaf = leaf
+        self.untyped = table.is_untyped(schema)
+        """Whether values in it may change their JSON type, so that 1 can become true."""
 
     def everything(self, value: Any) -> FieldSet:
         """The node of a value that is new or gone: the value itself and all fields in it. Raises Mismatch."""
@@ -44,11 +46,11 @@ class Node:
 
 
 class WholeNode(Node):
-    """What is owned as a whole. Without a schema anything goes, and a map in it is still no more than a value."""
+    """What is owned as a whole."""
 
     __slots__ = ()
 
-    def __init__(self, table: NodeTable, schema: Schema | None) -> None:
+    def __init__(self, table: NodeTable, schema: Schema) -> None:
         super().__init__(table, schema, leaf=True)
 
     def everything(self, value: Any) -> FieldSet:
@@ -79,7 +81,7 @@ class MapNode(Node):
     def _make_rest(self, schema: Schema) -> Schema | Node | None:
         if schema.element is not None:
             return schema.element
-        free = schema.type is SchemaType.MAP or not schema.fields or schema.preserve_unknown_fields
+        free = schema.type is not SchemaType.STRUCT or not schema.fields or schema.preserve_unknown_fields
         return self.table.deduced if free else None
 
     def child(self, name: str) -> Node:
@@ -303,13 +305,29 @@ class DeducedNode(Node):
         return out
 
 
+_FREE_FORM = ("object", "fields")
+"""Formats of values that are published as objects without fields: maps of anything."""
+
+
+def _takes_any(schema: Schema) -> bool:
+    kind = schema.type
+    if kind is SchemaType.ANY:
+        # Sets of fields are maps of maps.
+        return schema.format != "fields"
+    if schema.element is not None:
+        return False
+    if kind is SchemaType.STRUCT:
+        return schema.preserve_unknown_fields or not schema.fields
+    return kind is SchemaType.MAP or kind is SchemaType.LIST
+
+
 class NodeTable:
     """The nodes of related schemas."""
 
     def __init__(self) -> None:
         self._nodes: dict[Schema, Node] = {}
+        self._typed: set[Schema] = set()
         self.deduced = DeducedNode(self)
-        self._whole = WholeNode(self, None)
 
     def node(self, schema: Schema) -> Node:
         """The node of a schema."""
@@ -332,5 +350,24 @@ class NodeTable:
             whole = schema.list_type is ListType.ATOMIC or schema.element is None
             return WholeNode(self, schema) if whole else ListNode(self, schema)
         if kind is SchemaType.ANY:
-            return self._whole if schema.format else self.deduced
+            return MapNode(self, schema) if schema.format in _FREE_FORM else self.deduced
         return WholeNode(self, schema)
+
+    def is_untyped(self, schema: Schema | None) -> bool:
+        """Whether there is a place in a type for values of any type."""
+        if schema is None:
+            return True
+        seen: set[Schema] = set()
+        waiting = [schema]
+        while waiting:
+            each = waiting.pop()
+            if each in seen or each in self._typed:
+                continue
+            seen.add(each)
+            if _takes_any(each):
+                return True
+            waiting += (field.schema for field in each.fields.values())
+            if each.element is not None:
+                waiting.append(each.element)
+        self._typed |= seen
+        return False

@@ -43,7 +43,8 @@ class _Check:
             return _NONE
         kind = node.__class__
         if kind is WholeNode:
-            return self._whole(node, node.schema, value) if node.schema is not None else _NONE
+            assert node.schema is not None
+            return self._whole(node, node.schema, value)
         if kind is MapNode:
             return self._map(node, value)  # type: ignore[arg-type]
         if kind is ListNode:
