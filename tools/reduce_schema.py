@@ -154,7 +154,7 @@ class Reducer:
         definition = self._definitions.get(entry["name"], {})
         markers = package.struct_markers.get(name, {})
         if definition.get("x-kubernetes-map-type") == "atomic" or markers.get("structType") == ["atomic"]:
-            entry["atomic"] = True
+            entry.setdefault("atomic", True)
         required = set(definition["required"]) if "required" in definition else None
         if required is None and definition:
             required = set()
@@ -199,9 +199,11 @@ class Reducer:
             facts["list"] = prop["x-kubernetes-list-type"]
             if keys := prop.get("x-kubernetes-list-map-keys"):
                 facts["keys"] = keys
+        bare = each.type.lstrip("*")
         if prop.get("x-kubernetes-map-type") == "atomic":
             facts["atomic"] = True
-        bare = each.type.lstrip("*")
+        elif prop.get("x-kubernetes-map-type") == "granular" and not bare.startswith("map["):
+            facts["atomic"] = False  # whatever the type says
         is_container = bare.startswith(("[]", "map[")) or facts
         return facts if is_container and bare != "[]byte" else {}
 

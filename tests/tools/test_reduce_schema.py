@@ -35,6 +35,8 @@ type RobotSpec struct {
 \t// +listType=map
 \t// +listMapKey=name
 \tTools []Tool `json:"tools"`
+\t// +structType=granular
+\tSpare *Tool `json:"spare,omitempty"`
 \tPower *resource.Quantity `json:"power,omitempty"`
 \tBuilt metav1.Time `json:"built,omitempty,omitzero"`
 \tNotes map[string][]byte `json:"notes,omitempty"`
@@ -104,7 +106,7 @@ def fields(reducer: Reducer, name: str) -> dict[str, list[Any]]:
 
 def test_embedded_structs_are_flattened_in_order(reducer: Reducer) -> None:
     assert list(fields(reducer, "Robot")) == ["kind", "apiVersion", "metadata", "spec"]
-    assert list(fields(reducer, "RobotSpec")) == ["count", "mood", "tools", "power", "built", "notes"]
+    assert list(fields(reducer, "RobotSpec")) == ["count", "mood", "tools", "spare", "power", "built", "notes"]
 
 
 def test_tags_say_pointers_and_when_fields_are_left_out(reducer: Reducer) -> None:
@@ -122,6 +124,13 @@ def test_markers_say_defaults_values_and_how_lists_merge(reducer: Reducer) -> No
     tools = reducer.types[spec["tools"][1]]
     assert (tools["go"], tools["list"], tools["keys"]) == ("[]v1.Tool", "map", ["name"])
     assert reducer.types[tools["of"]]["atomic"]
+
+
+def test_a_field_may_be_owned_in_parts_although_its_type_is_atomic(reducer: Reducer) -> None:
+    spec = fields(reducer, "RobotSpec")
+    tool, spare = reducer.types[reducer.types[spec["tools"][1]]["of"]], reducer.types[spec["spare"][1]]
+    assert (tool["name"], tool["atomic"], "variant" in tool) == ("io.k8s.api.toys.v1.Tool", True, False)
+    assert (spare["name"], spare["atomic"], spare["variant"]) == ("io.k8s.api.toys.v1.Tool", False, True)
 
 
 def test_types_that_encode_themselves_are_known(reducer: Reducer) -> None:
