@@ -1,0 +1,39 @@
+"""RuntimeClasses."""
+
+from typing import Any
+
+import pytest
+from kind_writer import create, created, row, update
+
+
+def runtime_class(handler: str = "fast", **fields: Any) -> Any:
+    return {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "r"},
+        "handler": handler,
+        **fields,
+    }
+
+
+TOLERATION = {"key": "k", "operator": "Exists", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"handler": "Not A Label"}, 'handler: Invalid value: "Not A Label": a lowercase RFC 1123 label must'),
+        ({"overhead": {"podFixed": {"cpu": "-1"}}}, 'overhead.limits[cpu]: Invalid value: "-1": must be greater'),
+        ({"scheduling": {"nodeSelector": {"a b": "c"}}}, 'scheduling.nodeSelector: Invalid value: "a b"'),
+        ({"scheduling": {"tolerations": [TOLERATION, TOLERATION]}}, "scheduling.tolerations[1]: Duplicate value: "),
+    ],
+)
+def test_what_a_class_must_say(fields: Any, error: str) -> None:
+    (found,) = create(runtime_class(**fields)).errors
+    assert found.startswith(error)
+
+
+def test_the_handler_stays() -> None:
+    old = created(runtime_class())
+    assert update(old, runtime_class("other")).errors == ['handler: Invalid value: "other": field is immutable']
+    assert row(old)["Handler"] == "fast"

@@ -1,0 +1,226 @@
+"""Storage classes, and what CSI drivers, nodes, capacities and attachments say."""
+
+import copy
+from typing import Any
+
+import pytest
+from kind_writer import BEHAVIORS, create, created, read, row, update, update_status
+
+from watchkeeper.meta.gvk import GroupKind
+
+
+def body(kind: str, *, name: str = "a", annotations: Any = None, **fields: Any) -> Any:
+    meta = {"name": name, **({"annotations": annotations} if annotations else {})}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": kind, "metadata": meta, **fields}
+
+
+def storage_class(**fields: Any) -> Any:
+    return body("StorageClass", **{"provisioner": "example.com/p", **fields})
+
+
+def driver(**spec: Any) -> Any:
+    return body("CSIDriver", name="example.com", spec=spec)
+
+
+def csi_node(*drivers: Any) -> Any:
+    return body("CSINode", spec={"drivers": list(drivers)})
+
+
+def attachment(**spec: Any) -> Any:
+    defaults = {"attacher": "example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
+    return body("VolumeAttachment", spec={**defaults, **spec})
+
+
+def test_a_class_deletes_and_binds_at_once() -> None:
+    obj = read(storage_class())
+    assert (obj["reclaimPolicy"], obj["volumeBindingMode"]) == ("Delete", "Immediate")
+
+
+@pytest.mark.parametrize(
+    ("fields", "errors"),
+    [
+        ({"provisioner": ""}, ["provisioner: Required value"]),
+        (
+            {"reclaimPolicy": "Recycle"},
+            ['reclaimPolicy: Unsupported value: "Recycle": supported values: "Delete", "Retain"'],
+        ),
+        (
+            {"volumeBindingMode": "Never"},
+            ['volumeBindingMode: Unsupported value: "Never": supported values: "Immediate", "WaitForFirstConsumer"'],
+        ),
+        ({"parameters": {"": "x"}}, ['parameters: Invalid value: "": field can not be empty.']),
+        (
+            {"allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["a", "a"]}]}]},
+            ['allowedTopologies[0].matchLabelExpressions[0].values[1]: Duplicate value: "a"'],
+        ),
+        (
+            {"allowedTopologies": [{"matchLabelExpressions": [{"key": "zone"}]}]},
+            ["allowedTopologies[0].matchLabelExpressions[0].values: Required value"],
+        ),
+    ],
+)
+def test_what_a_class_must_say(fields: Any, errors: list[str]) -> None:
+    assert create(storage_class(**fields)).errors == errors
+
+
+def test_a_class_stays() -> None:
+    old = created(storage_class(parameters={"a": "b"}))
+    changed = storage_class(provisioner="example.com/q", volumeBindingMode="WaitForFirstConsumer")
+    assert update(old, changed).errors == [
+        "parameters: Forbidden: updates to parameters are forbidden.",
+        "provisioner: Forbidden: updates to provisioner are forbidden.",
+        'volumeBindingMode: Invalid value: "WaitForFirstConsumer": field is immutable',
+    ]
+    assert update(old, storage_class(parameters={"a": "b"}, allowVolumeExpansion=True)).errors == []
+
+
+def test_the_table_marks_the_default_class() -> None:
+    annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
+    shown = row(created(storage_class(annotations=annotations)))
+    assert (shown["Name"], shown["AllowVolumeExpansion"]) == ("a (default)", False)
+    assert row(created(storage_class()))["Name"] == "a"
+
+
+def test_old_labels_in_topologies_are_warned_of() -> None:
+    expression = {"key": "failure-domain.beta.kubernetes.io/zone", "values": ["a"]}
+    (warning,) = create(storage_class(allowedTopologies=[{"matchLabelExpressions": [expression]}])).warnings
+    assert warning.startswith(
+        "allowedTopologies[0].matchLabelExpressions[0].key: failure-domain.beta.kubernetes.io/zone is deprecated"
+    )
+
+
+def test_a_class_of_attributes_has_parameters_that_stay() -> None:
+    plain = body("VolumeAttributesClass", driverName="example.com", parameters={"iops": "1"})
+    old = created(plain)
+    assert row(old)["DriverName"] == "example.com"
+    assert create({**plain, "parameters": {}}).errors == [
+        "parameters: Required value: must contain at least one key/value pair"
+    ]
+    assert update(old, {**plain, "parameters": {"iops": "2"}}).errors == [
+        "parameters: Forbidden: updates to parameters are forbidden."
+    ]
+
+
+def test_a_driver_is_filled_in() -> None:
+    assert created(driver())["spec"] == {
+        "attachRequired": True,
+        "podInfoOnMount": False,
+        "storageCapacity": False,
+        "fsGroupPolicy": "ReadWriteOnceWithFSType",
+        "requiresRepublish": False,
+        "seLinuxMount": False,
+        "volumeLifecycleModes": ["Persistent"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "errors"),
+    [
+        (
+            {"volumeLifecycleModes": ["Forever"]},
+            ['volumeLifecycleModes: Unsupported value: "Forever": supported values: "Persistent", "Ephemeral"'],
+        ),
+        (
+            {"tokenRequests": [{"audience": "a", "expirationSeconds": 1}, {"audience": "a"}]},
+            [
+                "tokenRequests[0].expirationSeconds: Invalid value: 1: may not specify a duration less than 10 minutes",
+                'tokenRequests[1].audience: Duplicate value: "a"',
+            ],
+        ),
+        (
+            {"nodeAllocatableUpdatePeriodSeconds": 5},
+            ["nodeAllocatableUpdatePeriodSeconds: Invalid value: 5: must be greater than or equal to 10 seconds"],
+        ),
+    ],
+)
+def test_what_a_driver_must_say(spec: Any, errors: list[str]) -> None:
+    assert create(driver(**spec)).errors == [f"spec.{error}" for error in errors]
+
+
+def test_what_a_driver_can_do_stays() -> None:
+    old = created(driver())
+    assert update(old, driver(attachRequired=False)).errors == [
+        "spec.attachedRequired: Invalid value: false: field is immutable"
+    ]
+    changed = update(old, driver(podInfoOnMount=True))
+    assert (changed.errors, changed.obj["metadata"]["generation"]) == ([], 2)
+    assert row(old)["TokenRequests"] == "<unset>"
+    assert row(created(driver(tokenRequests=[{"audience": "a"}, {"audience": "b"}])))["TokenRequests"] == "a,b"
+
+
+def test_a_node_knows_each_driver_once() -> None:
+    one = {"name": "example.com", "nodeID": "id", "topologyKeys": None}
+    assert create(csi_node(one, {**one, "nodeID": ""})).errors == [
+        "spec.drivers[1].nodeID: Required value",
+        'spec.drivers[1].name: Duplicate value: "example.com"',
+    ]
+    old = created(csi_node(one))
+    assert update(old, csi_node({**one, "allocatable": {"count": 5}})).errors == []
+    (error,) = update(old, csi_node({**one, "nodeID": "other"})).errors
+    assert error.startswith("CSINodeDriver: Invalid value: ")
+    assert row(old)["Drivers"] == 1
+
+
+def test_a_capacity_is_of_one_class_in_one_place() -> None:
+    plain = body("CSIStorageCapacity", storageClassName="fast", capacity="1Gi")
+    old = created(plain)
+    assert row(old) == {"Name": "a", "StorageClassName": "fast", "Capacity": "1Gi"}
+    assert create({**plain, "capacity": "-1"}).errors == [
+        'capacity: Invalid value: "-1": must be greater than or equal to 0'
+    ]
+    assert update(old, {**plain, "storageClassName": "slow"}).errors == [
+        'storageClassName: Invalid value: "slow": field is immutable'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "errors"),
+    [
+        (
+            {"source": {}},
+            ["source: Required value: must specify exactly one of inlineVolumeSpec and persistentVolumeName"],
+        ),
+        (
+            {"source": {"persistentVolumeName": "v", "inlineVolumeSpec": {}}},
+            ["source: Forbidden: must specify exactly one of inlineVolumeSpec and persistentVolumeName"],
+        ),
+        (
+            {"source": {"inlineVolumeSpec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1"}}}},
+            [
+                "source.inlineVolumeSpec.capacity: Forbidden: may not be specified in the context of inline volumes",
+                "source.inlineVolumeSpec.csi: Required value: has to be specified in the context of inline volumes",
+                "source.inlineVolumeSpec: Required value: must specify a volume type",
+            ],
+        ),
+        (
+            {"source": {"persistentVolumeName": ""}},
+            [
+                "source.persistentVolumeName: Required value: must specify non empty persistentVolumeName",
+                'source.persistentVolumeName: Invalid value: ""',
+            ],
+        ),
+    ],
+)
+def test_what_an_attachment_must_say(spec: Any, errors: list[str]) -> None:
+    found = create(attachment(**spec)).errors
+    assert len(found) == len(errors)
+    for text, error in zip(found, errors, strict=True):
+        assert text.startswith(f"spec.{error}")
+
+
+def test_an_attachment_stays_and_its_status_is_written_apart() -> None:
+    old = created(attachment())
+    assert update(old, attachment(nodeName="m")).errors[0].endswith("field is immutable")
+    changed = copy.deepcopy(old)
+    changed["metadata"]["labels"] = {"a": "b"}
+    written = update_status(changed, {"attached": True})
+    assert (written.errors, written.obj["status"]["attached"]) == ([], True)
+    assert row(old)["Attached"] is False
+    assert update_status(old, {"attached": False, "attachError": {"message": "x" * 1025}}).errors == [
+        "status.attachError.message: Too long: may not be more than 262144 bytes"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["CSIDriver", "CSINode", "CSIStorageCapacity", "VolumeAttachment"])
+def test_what_drivers_write_is_changed_with_a_version(kind: str) -> None:
+    assert BEHAVIORS.of(GroupKind("storage.k8s.io", kind)).allow_unconditional_update is False
