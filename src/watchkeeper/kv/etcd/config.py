@@ -25,13 +25,13 @@ class Endpoint:
             return cls("unix:" + path, scheme == "unixs")
         url = urlsplit(text if "://" in text else f"//{text}")
         try:
-            port = url.port
+            port = url.port or 2379
         except ValueError:
-            port = None
-        if url.scheme not in ("", "http", "https") or not url.hostname or url.path.strip("/") or url.query:
+            port = 0
+        if url.scheme not in ("", "http", "https") or not url.hostname or not port or url.path.strip("/") or url.query:
             raise ValueError(f"{text!r} is not an etcd endpoint; write https://HOST:PORT")
         host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
-        return cls(f"{host}:{port or 2379}", url.scheme == "https" or (not url.scheme and tls))
+        return cls(f"{host}:{port}", url.scheme == "https" or (not url.scheme and tls))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,133 @@
+"""A cluster that wants to know who asks."""
+
+import asyncio
+import subprocess
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from etcd_fixtures import needs_etcd, run
+
+from watchkeeper.kv.errors import AccessDenied
+from watchkeeper.kv.etcd import EtcdConfig, open_etcd
+from watchkeeper.kv.etcd.store import EtcdKV
+from watchkeeper.testing.etcd import EtcdCluster, running_cluster
+from watchkeeper.testing.kv_suite.case import next_batch, put, summary, take
+
+pytestmark = needs_etcd
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
+    with running_cluster(tmp_path_factory.mktemp("etcd"), flags=["--auth-token-ttl=1"]) as running:
+        etcdctl = running.program.with_name("etcdctl")
+
+        def ctl(*arguments: str, user: str = "") -> None:
+            subprocess.run(
+                [etcdctl, f"--endpoints={running.urls[0]}", *([f"--user={user}"] if user else []), *arguments],
+                check=True,
+                capture_output=True,
+                env={"ETCDCTL_API": "3"},
+            )
+
+        ctl("user", "add", "root:rootpw")
+        ctl("user", "grant-role", "root", "root")
+        ctl("user", "add", "limited:limitedpw")
+        ctl("role", "add", "ours")
+        ctl("role", "grant-permission", "ours", "--prefix=true", "readwrite", "/ours/")
+        ctl("user", "grant-role", "limited", "ours")
+        ctl("auth", "enable")
+        yield running
+
+
+def with_store(cluster: EtcdCluster, scenario: Callable[[EtcdKV], Awaitable[None]], user: str, password: str) -> None:
+    async def play() -> None:
+        kv = open_etcd(
+            EtcdConfig(cluster.urls, username=user, password=password, probe_key=b"/ours/", request_timeout=5)
+        )
+        try:
+            await scenario(kv)
+        finally:
+            await kv.close()
+
+    run(play())
+
+
+@pytest.fixture(autouse=True)
+def etcdctl_is_there(cluster: EtcdCluster) -> None:
+    if not cluster.program.with_name("etcdctl").exists():
+        pytest.skip("no etcdctl beside etcd")
+
+
+def test_without_a_name_everything_is_refused_and_says_what_is_missing(cluster: EtcdCluster) -> None:
+    async def scenario(kv: EtcdKV) -> None:
+        with pytest.raises(AccessDenied, match="a username and password, or a client certificate, are needed"):
+            await kv.get(b"/ours/k")
+        with pytest.raises(AccessDenied):
+            await kv.watch(b"/ours/", after_revision=1)
+
+    with_store(cluster, scenario, "", "")
+
+
+def test_a_wrong_password_is_refused(cluster: EtcdCluster) -> None:
+    async def scenario(kv: EtcdKV) -> None:
+        with pytest.raises(AccessDenied, match="check username and password"):
+            await kv.get(b"/ours/k")
+
+    with_store(cluster, scenario, "limited", "wrong")
+
+
+def test_a_user_may_do_what_the_role_allows_and_nothing_else(cluster: EtcdCluster) -> None:
+    async def scenario(kv: EtcdKV) -> None:
+        watch = await kv.watch(b"/ours/")
+        revision = await put(kv, b"/ours/k", b"v")
+        assert summary(await take(watch, 1)) == [("put", b"/ours/k", b"v", revision)]
+        assert (await kv.range(b"/ours/", b"/ours0")).count == 1
+        assert await kv.current_revision() == revision
+        for operation in (
+            kv.get(b"/theirs/k"),
+            kv.optimistic_put(b"/theirs/k", b"v", 0),
+            kv.range(b"", b"\0"),
+        ):
+            with pytest.raises(AccessDenied, match="grant its role the keys"):
+                await operation
+        await kv.optimistic_delete(b"/ours/k", revision)
+
+    with_store(cluster, scenario, "limited", "limitedpw")
+
+
+def test_a_watch_that_is_not_allowed_says_so(cluster: EtcdCluster) -> None:
+    async def scenario(kv: EtcdKV) -> None:
+        async def watch() -> None:
+            await next_batch(await kv.watch(b"/theirs/", after_revision=1))
+
+        with pytest.raises(AccessDenied):
+            await asyncio.wait_for(watch(), 10)
+
+    with_store(cluster, scenario, "limited", "limitedpw")
+
+
+def test_a_token_that_is_not_accepted_any_more_is_replaced(cluster: EtcdCluster) -> None:
+    async def scenario(kv: EtcdKV) -> None:
+        watch = await kv.watch(b"/ours/")
+        first = await put(kv, b"/ours/k", b"one")
+        cluster.members[0].kill()
+        cluster.members[0].restart()  # forgets the tokens it gave
+        await asyncio.to_thread(cluster.members[0].wait_until_healthy)
+        results = await asyncio.gather(*(kv.get(b"/ours/k") for _ in range(10)))
+        assert all(result.kv is not None for result in results)
+        second = await put(kv, b"/ours/k", b"two", first)
+        assert [entry[3] for entry in summary(await take(watch, 2))] == [first, second]
+        await asyncio.sleep(3)  # the token's time is over
+        await kv.optimistic_delete(b"/ours/k", second)
+
+    with_store(cluster, scenario, "limited", "limitedpw")
+
+
+def test_credentials_do_no_harm_where_none_are_needed(tmp_path: Path) -> None:
+    with running_cluster(tmp_path) as cluster:
+
+        async def scenario(kv: EtcdKV) -> None:
+            await put(kv, b"/ours/k")
+
+        with_store(cluster, scenario, "limited", "limitedpw")
