@@ -178,5 +178,10 @@ def api(kit_server: Handle) -> Api:
 
 
 @pytest.fixture
+def apis(kit_server: Handle) -> Callable[[int], list[Api]]:
+    return lambda count: [Api(kit_server) for _ in range(count)]
+
+
+@pytest.fixture
 def kit() -> Kit:
     return Kit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -34,6 +35,22 @@ def test_a_watch_opened_as_soon_as_possible_sees_the_first_object_once(api: Any,
         assert events.wait(1) == [("ADDED", {"n": 1})]
         api.call("POST", path, api.widget("second", {"n": 2}))
         assert events.wait(2)[1] == ("ADDED", {"n": 2})
+
+
+def test_each_of_many_definitions_can_be_used_at_once(apis: Any, kit: Any) -> None:
+    def use(api: Any) -> tuple[Any, ...]:
+        path = api.install(kit.version())
+        with api.watch(path) as events:
+            api.call("POST", path, api.widget("first", {"n": 1}))
+            kit.eventually(lambda: events.events, seconds=1.0)
+            kept = api.call("GET", path).body["items"]
+            deleted = api.call("DELETE", f"{DEFINITIONS}/widgets.{api.group}")
+            kit.eventually(events.ended.is_set)
+            return (len(kept), deleted.status, *[e["type"] for e in events.events])
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = set(pool.map(use, apis(100)))
+    assert outcomes == {(1, 200, "ADDED", "DELETED")}
 
 
 def test_a_schema_that_only_validates_otherwise_takes_effect_and_leaves_watches_open(api: Any, kit: Any) -> None:

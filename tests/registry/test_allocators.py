@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from watchkeeper.apis.core.service import BEHAVIORS, default_service
+from watchkeeper.apis.core.service import BEHAVIORS
+from watchkeeper.apis.core.service_defaults import default_service
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.registry.allocators import ServiceAllocator
 
@@ -40,7 +41,7 @@ def refusal(allocator: ServiceAllocator, obj: Object, *, dry_run: bool = False) 
     return caught.value.message
 
 
-def test_a_service_gets_an_address_above_the_static_band_and_one_family():
+def test_a_service_gets_an_address_above_the_static_band_and_one_family() -> None:
     allocator = ServiceAllocator()
     spec = create(allocator, service())["spec"]
     assert spec["clusterIPs"] == [spec["clusterIP"]]
@@ -48,7 +49,7 @@ def test_a_service_gets_an_address_above_the_static_band_and_one_family():
     assert int(spec["clusterIP"].rpartition(".")[2]) >= 17
 
 
-def test_the_static_band_is_used_when_nothing_else_is_left_and_then_the_range_is_full():
+def test_the_static_band_is_used_when_nothing_else_is_left_and_then_the_range_is_full() -> None:
     allocator = ServiceAllocator(["10.1.0.0/27"])
     given = [create(allocator, service(f"s{i}"))["spec"]["clusterIP"] for i in range(30)]
     assert sorted(given, key=lambda ip: int(ip.rpartition(".")[2])) == [f"10.1.0.{i}" for i in range(1, 31)]
@@ -57,7 +58,7 @@ def test_the_static_band_is_used_when_nothing_else_is_left_and_then_the_range_is
     assert message == 'Internal error occurred: failed to allocate a serviceIP for Service "late": range is full'
 
 
-def test_an_address_belongs_to_one_service_until_that_is_deleted():
+def test_an_address_belongs_to_one_service_until_that_is_deleted() -> None:
     allocator = ServiceAllocator()
     first = create(allocator, service("a", clusterIP="10.0.0.5"))
     assert first["spec"]["clusterIPs"] == ["10.0.0.5"]
@@ -71,12 +72,12 @@ def test_an_address_belongs_to_one_service_until_that_is_deleted():
     create(allocator, service("c", clusterIP="10.0.0.5"))
 
 
-def test_an_address_outside_of_the_network_is_refused():
+def test_an_address_outside_of_the_network_is_refused() -> None:
     message = refusal(ServiceAllocator(), service(clusterIP="10.9.0.1"))
     assert message.endswith("failed to allocate IP 10.9.0.1: the provided network does not match the current range")
 
 
-def test_a_write_that_fails_gives_back_what_it_took():
+def test_a_write_that_fails_gives_back_what_it_took() -> None:
     allocator = ServiceAllocator(["10.1.0.0/30"], (30000, 30000))
     transaction = allocator.begin_create(service(type="NodePort"), dry_run=False)
     transaction.rollback()
@@ -88,7 +89,7 @@ def test_a_write_that_fails_gives_back_what_it_took():
     create(allocator, service("three"))
 
 
-def test_a_dry_run_takes_nothing_and_shows_what_might_be():
+def test_a_dry_run_takes_nothing_and_shows_what_might_be() -> None:
     allocator = ServiceAllocator()
     shown = create(
         allocator, service(type="NodePort", ports=[{"name": "a", "port": 1}, {"name": "b", "port": 2}]), dry_run=True
@@ -109,7 +110,7 @@ def test_a_dry_run_takes_nothing_and_shows_what_might_be():
         ({"ipFamilyPolicy": "PreferDualStack"}, ["IPv4"], "PreferDualStack"),
     ],
 )
-def test_families_of_a_cluster_with_one_family(spec, families, policy):
+def test_families_of_a_cluster_with_one_family(spec: Any, families: list[str], policy: str) -> None:
     found = create(ServiceAllocator(), service(**spec))["spec"]
     assert (found["ipFamilies"], found["ipFamilyPolicy"]) == (families, policy)
 
@@ -130,11 +131,11 @@ def test_families_of_a_cluster_with_one_family(spec, families, policy):
         ({"clusterIP": "10.0.0.5", "clusterIPs": ["10.0.0.6"]}, "first value must match `clusterIP`"),
     ],
 )
-def test_what_a_cluster_with_one_family_refuses(spec, message):
+def test_what_a_cluster_with_one_family_refuses(spec: Any, message: str) -> None:
     assert message in refusal(ServiceAllocator(), service(**spec))
 
 
-def test_a_cluster_with_two_families_gives_an_address_of_each_and_takes_the_second_back():
+def test_a_cluster_with_two_families_gives_an_address_of_each_and_takes_the_second_back() -> None:
     allocator = ServiceAllocator(["10.0.0.0/24", "2001:db8::/112"])
     old = create(allocator, service(ipFamilyPolicy="RequireDualStack"))
     assert old["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
@@ -159,7 +160,7 @@ def test_a_cluster_with_two_families_gives_an_address_of_each_and_takes_the_seco
     assert len(back["spec"]["clusterIPs"]) == 2 and back["spec"]["clusterIPs"][1] != second
 
 
-def test_ports_of_one_number_share_a_node_port_and_named_ones_are_kept():
+def test_ports_of_one_number_share_a_node_port_and_named_ones_are_kept() -> None:
     ports = [
         {"name": "t", "port": 53, "protocol": "TCP"},
         {"name": "u", "port": 53, "protocol": "UDP"},
@@ -170,7 +171,7 @@ def test_ports_of_one_number_share_a_node_port_and_named_ones_are_kept():
     assert spec["ports"][2]["nodePort"] == 30080
 
 
-def test_node_ports_that_are_taken_or_out_of_range_are_refused():
+def test_node_ports_that_are_taken_or_out_of_range_are_refused() -> None:
     allocator = ServiceAllocator()
     create(allocator, service("a", type="NodePort", ports=[{"port": 80, "nodePort": 30080}]))
     taken = service("b", type="NodePort", ports=[{"port": 80, "nodePort": 30080}])
@@ -184,7 +185,7 @@ def test_node_ports_that_are_taken_or_out_of_range_are_refused():
     )
 
 
-def test_a_load_balancer_gets_node_ports_unless_told_otherwise_and_a_health_check_port():
+def test_a_load_balancer_gets_node_ports_unless_told_otherwise_and_a_health_check_port() -> None:
     allocator = ServiceAllocator()
     plain = create(allocator, service("a", type="LoadBalancer", allocateLoadBalancerNodePorts=False))
     assert "nodePort" not in plain["spec"]["ports"][0]
@@ -198,14 +199,14 @@ def test_a_load_balancer_gets_node_ports_unless_told_otherwise_and_a_health_chec
     create(allocator, service("c", type="NodePort", ports=[{"port": 1, "nodePort": freed}]))
 
 
-def test_writing_a_manifest_again_keeps_what_was_allocated():
+def test_writing_a_manifest_again_keeps_what_was_allocated() -> None:
     allocator = ServiceAllocator()
     old = create(allocator, service(type="NodePort"))
     again = update(allocator, service(type="NodePort"), old)
     assert again["spec"] == old["spec"]
 
 
-def test_a_changed_type_lets_go_of_what_it_has_no_use_for():
+def test_a_changed_type_lets_go_of_what_it_has_no_use_for() -> None:
     allocator = ServiceAllocator(["10.1.0.0/30"], (30000, 30000))
     old = create(allocator, service(type="NodePort"))
     plain = deepcopy(old)
@@ -227,7 +228,7 @@ def test_a_changed_type_lets_go_of_what_it_has_no_use_for():
         allocator.begin_update(back, deepcopy(named), dry_run=False)
 
 
-def test_an_update_that_fails_keeps_what_the_service_has():
+def test_an_update_that_fails_keeps_what_the_service_has() -> None:
     allocator = ServiceAllocator(node_ports=(30000, 30001))
     old = create(allocator, service(type="NodePort", ports=[{"port": 80, "nodePort": 30000}]))
     new = deepcopy(old)
@@ -239,7 +240,7 @@ def test_an_update_that_fails_keeps_what_the_service_has():
     )
 
 
-def test_what_existing_services_have_is_taken_from_the_start():
+def test_what_existing_services_have_is_taken_from_the_start() -> None:
     old = create(ServiceAllocator(), service("a", type="NodePort", clusterIP="10.0.0.7"))
     allocator = ServiceAllocator()
     allocator.load([old])
@@ -250,7 +251,7 @@ def test_what_existing_services_have_is_taken_from_the_start():
     )
 
 
-def test_the_recorder_is_told_what_became_of_addresses():
+def test_the_recorder_is_told_what_became_of_addresses() -> None:
     told: list[Any] = []
 
     class Recorder:
@@ -263,6 +264,9 @@ def test_the_recorder_is_told_what_became_of_addresses():
         def deleted(self, service: Object) -> None:
             told.append(("deleted", service["metadata"]["name"]))
 
+        async def settle(self) -> None:
+            raise AssertionError("nobody waits here")
+
     allocator = ServiceAllocator(recorder=Recorder())
     create(allocator, service("dry"), dry_run=True)
     allocator.begin_create(service("failed"), dry_run=False).rollback()
@@ -271,7 +275,7 @@ def test_the_recorder_is_told_what_became_of_addresses():
     assert told == [("taken", "a", ["10.0.0.9"]), ("released", ["10.0.0.9"]), ("deleted", "a")]
 
 
-def test_networks_that_cannot_serve_are_refused():
+def test_networks_that_cannot_serve_are_refused() -> None:
     with pytest.raises(ValueError, match="too few addresses"):
         ServiceAllocator(["10.0.0.0/31"])
     with pytest.raises(ValueError, match="64"):

@@ -143,12 +143,12 @@ def test_a_pod_has_no_place_yet() -> None:
 def test_bindings_of_controllers_are_forgotten_and_those_of_people_kept() -> None:
     bound = {"name": "a", "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}}
     claim = {"name": "c", "namespace": "n", "uid": "u", "resourceVersion": "1"}
-    volume = functools.partial(dict, apiVersion="v1", kind="PersistentVolume")
+    volume: Any = functools.partial(dict, apiVersion="v1", kind="PersistentVolume")
     assert "claimRef" not in export(volume(metadata=bound, spec={"claimRef": claim}))["spec"]
     assert export(volume(metadata={"name": "a"}, spec={"claimRef": claim}))["spec"] == {
         "claimRef": {"name": "c", "namespace": "n"}
     }
-    of_claim = functools.partial(dict, apiVersion="v1", kind="PersistentVolumeClaim", spec={"volumeName": "v"})
+    of_claim: Any = functools.partial(dict, apiVersion="v1", kind="PersistentVolumeClaim", spec={"volumeName": "v"})
     assert export(of_claim(metadata=bound))["spec"] == {}
     assert export(of_claim(metadata={"name": "a"}))["spec"] == {"volumeName": "v"}
 

@@ -50,7 +50,7 @@ APPROVED = {"type": "Approved", "status": "True", "reason": "Because"}
 DENIED = {"type": "Denied", "status": "True"}
 
 
-def test_a_request_is_pending_whatever_it_says_of_itself():
+def test_a_request_is_pending_whatever_it_says_of_itself() -> None:
     obj = created({**signing_request(), "status": {"conditions": [APPROVED]}})
     assert obj["status"] == {}
     assert row(obj)["Condition"] == "Pending"
@@ -67,23 +67,23 @@ def test_a_request_is_pending_whatever_it_says_of_itself():
         ({"request": base64.b64encode(b"nothing").decode()}, "PEM block type must be CERTIFICATE REQUEST"),
     ],
 )
-def test_what_a_request_may_not_be(spec, error):
+def test_what_a_request_may_not_be(spec: Any, error: str) -> None:
     found = create(signing_request(**spec)).errors
     assert len(found) == 1 and error in found[0]
 
 
-def test_unknown_usages_are_listed_with_those_known():
+def test_unknown_usages_are_listed_with_those_known() -> None:
     found = create(signing_request(usages=["fun"])).errors
     assert found[0].startswith('spec.usages[0]: Unsupported value: "fun": supported values: "any", "cert sign"')
 
 
-def test_an_update_of_the_request_changes_neither_spec_nor_status():
+def test_an_update_of_the_request_changes_neither_spec_nor_status() -> None:
     old = created(signing_request())
     written = update(old, signing_request(signerName="other.example.com/x"))
     assert written.errors == [] and written.obj["spec"] == old["spec"]
 
 
-def test_approvers_write_conditions_only_and_get_times_filled_in():
+def test_approvers_write_conditions_only_and_get_times_filled_in() -> None:
     old = created(signing_request())
     new, errors = part("approval", old, {"conditions": [APPROVED], "certificate": "eA=="})
     assert errors == []
@@ -92,7 +92,7 @@ def test_approvers_write_conditions_only_and_get_times_filled_in():
     assert row(new)["Condition"] == "Approved"
 
 
-def test_a_decision_is_taken_once():
+def test_a_decision_is_taken_once() -> None:
     approved, _ = part("approval", created(signing_request()), {"conditions": [APPROVED]})
     kept = approved["status"]["conditions"][0]
     _, errors = part("approval", approved, {"conditions": [kept, DENIED]})
@@ -103,18 +103,18 @@ def test_a_decision_is_taken_once():
     assert errors == ['status.conditions: Forbidden: updates may not remove a condition of type "Approved"']
 
 
-def test_signers_do_not_decide_and_approvers_do_not_sign():
+def test_signers_do_not_decide_and_approvers_do_not_sign() -> None:
     old = created(signing_request())
     _, errors = part("status", old, {"conditions": [APPROVED]})
     assert errors == ['status.conditions: Forbidden: updates may not add a condition of type "Approved"']
 
 
-def test_conditions_that_can_only_be_true_are_true():
+def test_conditions_that_can_only_be_true_are_true() -> None:
     _, errors = part("approval", created(signing_request()), {"conditions": [{"type": "Denied", "status": "False"}]})
     assert errors == ['status.conditions[0].status: Unsupported value: "False": supported values: "True"']
 
 
-def test_a_certificate_is_issued_once_and_must_be_one():
+def test_a_certificate_is_issued_once_and_must_be_one() -> None:
     old = created(signing_request())
     junk = base64.b64encode(b"junk").decode()
     _, errors = part("status", old, {"certificate": junk})
@@ -126,7 +126,7 @@ def test_a_certificate_is_issued_once_and_must_be_one():
     assert errors == ["status.certificate: Forbidden: updates may not modify existing certificate content"]
 
 
-def test_faults_of_pem():
+def test_faults_of_pem() -> None:
     assert request_fault(request_pem()) == ""
     assert request_fault(request_pem().replace(b"\nMI", b"\nAA", 1)) != ""
     assert certificates_fault(b"") == ""

@@ -115,7 +115,7 @@ def test_an_account_that_begins_to_enforce_mounts_is_warned() -> None:
 
 
 def test_a_component_is_healthy_when_it_says_so() -> None:
-    component = {"apiVersion": "v1", "kind": "ComponentStatus", "metadata": {"name": "etcd-0"}}
+    component: Any = {"apiVersion": "v1", "kind": "ComponentStatus", "metadata": {"name": "etcd-0"}}
     assert row(component) == {"Name": "etcd-0", "Status": "Unknown", "Message": "", "Error": ""}
     component["conditions"] = [{"type": "Healthy", "status": "False", "message": "m", "error": "e"}]
     assert row(component) == {"Name": "etcd-0", "Status": "Unhealthy", "Message": "m", "Error": "e"}

@@ -8,7 +8,7 @@ from kind_writer import BEHAVIORS, create, created, read, row, update, update_st
 
 from watchkeeper.meta.gvk import GroupKind
 
-ADDRESS = {"clusterIP": "10.0.0.5", "clusterIPs": ["10.0.0.5"]}
+ADDRESS: Any = {"clusterIP": "10.0.0.5", "clusterIPs": ["10.0.0.5"]}
 TCP = {"port": 80, "protocol": "TCP"}
 
 
@@ -223,7 +223,7 @@ def test_an_address_stays() -> None:
 
 
 def test_the_second_family_goes_only_with_a_policy_for_one() -> None:
-    both = {
+    both: Any = {
         "clusterIP": "10.0.0.5",
         "clusterIPs": ["10.0.0.5", "fd00::5"],
         "ipFamilies": ["IPv4", "IPv6"],

@@ -10,7 +10,7 @@ PARENT = {"resource": "services", "namespace": "n", "name": "s"}
 
 
 def policy(**spec: Any) -> Any:
-    defaults = {"podSelector": {}}
+    defaults: Any = {"podSelector": {}}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
