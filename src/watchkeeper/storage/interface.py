@@ -219,6 +219,10 @@ class Watcher(Protocol):
         """Wait for at least one event, then return all that are there, at most `max_events`. [] when it has ended."""
         ...
 
+    def finish(self) -> None:
+        """End once the client has taken what is there already; for a source that is to go. Synchronous, idempotent."""
+        ...
+
     def close(self) -> None:
         """Stop watching and free what it holds. Synchronous and idempotent."""
         ...

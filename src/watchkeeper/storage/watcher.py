@@ -29,6 +29,9 @@ class FailedWatcher:
         event, self._event = self._event, None
         return [event] if event is not None else []
 
+    def finish(self) -> None:
+        """It ends by itself."""
+
     def close(self) -> None:
         """Nothing is held."""
         self._event = None
@@ -98,6 +101,12 @@ class StoreWatcher:
                 self._fail(e)
         batch, self._waiting = self._waiting[:max_events], self._waiting[max_events:]
         return batch
+
+    def finish(self) -> None:
+        """End; what the store has not given yet is dropped."""
+        waiting = self._waiting
+        self.close()
+        self._waiting = waiting
 
     def close(self) -> None:
         """Stop; what the client has not taken is dropped, but for an error."""

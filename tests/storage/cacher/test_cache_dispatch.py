@@ -250,6 +250,26 @@ def test_an_error_is_the_last_event_and_comes_behind_what_is_queued() -> None:
     in_hall(test)
 
 
+def test_a_watcher_that_is_to_finish_gives_what_is_queued_and_nothing_more() -> None:
+    async def test(hall: Hall) -> None:
+        watcher, idle = hall.open(), hall.open()
+        waiting = asyncio.create_task(idle.next_batch())
+        await asyncio.sleep(0)
+        hall.write(2)
+        for each in (watcher, idle):
+            each.finish()
+            each.finish()
+        hall.write()
+        for batch in (await watcher.next_batch(), await waiting):
+            assert [event.resource_version for event in batch] == [1, 2]
+        for each in (watcher, idle):
+            assert await each.next_batch() == []
+            assert each.closed
+        assert len(hall.index) == 0
+
+    in_hall(test)
+
+
 def test_initial_objects_are_converted_as_they_are_taken() -> None:
     async def run() -> None:
         objects = [stored(f"x{n:03}", n, {"app": "ab"[n % 2]}) for n in range(100)]

@@ -227,6 +227,10 @@ class VersionedWatcher:
                 return events
         return []
 
+    def finish(self) -> None:
+        """End once the client has taken what is there."""
+        self._source.finish()
+
     def close(self) -> None:
         """Stop."""
         self._closed = True

@@ -69,7 +69,7 @@ class WatchStream:
         tasks = TaskOwner("watch")
         timer = loop.call_later(self.timeout, watcher.close)
         services.watchers.add(watcher)
-        self.scope.on_close.append(watcher.close)
+        self.scope.on_close.append(watcher.finish)
         tasks.start("disconnect", self._close_on_disconnect())
         if services.stopping or self.scope.closed:
             watcher.close()
@@ -82,8 +82,8 @@ class WatchStream:
             timer.cancel()
             watcher.close()
             services.watchers.discard(watcher)
-            if watcher.close in self.scope.on_close:
-                self.scope.on_close.remove(watcher.close)
+            if watcher.finish in self.scope.on_close:
+                self.scope.on_close.remove(watcher.finish)
             await tasks.close()
 
     async def _frames(self) -> AsyncIterator[bytes]:

@@ -132,6 +132,14 @@ class CacheWatcher:
         self._on_close(self)
         self.put(WatchEvent(EventType.ERROR, error=error))
 
+    def finish(self) -> None:
+        """End once the client has taken what is there. Idempotent."""
+        if self.closed or self._ending:
+            return
+        self._ending = True
+        self._on_close(self)
+        self._wake()
+
     def close(self) -> None:
         """End now. Idempotent."""
         if self.closed:
@@ -139,6 +147,9 @@ class CacheWatcher:
         self.closed = True
         self._initial, self._mark, self.queue = (), None, []
         self._on_close(self)
+        self._wake()
+
+    def _wake(self) -> None:
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
