@@ -127,6 +127,8 @@ def test_what_is_written_is_read(a: Paths) -> None:
         ({'k:{"b": 2.0, "a":"x"}': {}}, {'k:{"a":"x","b":2}': {}}),
         ({'k:{"a":"<"}': {}}, {'k:{"a":"\\u003c"}': {}}),
         ({"v: 1.0": {}, "v:1": {"f:a": {}}}, {"v:1": {".": {}, "f:a": {}}}),
+        ({"v:1": {"f:a": {}}, "v:1.0": {"f:b": {}}}, {"v:1": {"f:b": {}}}),
+        ({"v:1": {"f:a": {}, ".": {}}, "v:1.0": {}}, {"v:1": {".": {}, "f:a": {}}}),
     ],
 )
 def test_reading_makes_canonical(written: Any, expected: FieldSet) -> None:

@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from watchkeeper.runtime.managedfields.path import canonical, key_element, path_text, sort_key, value_element
+from watchkeeper.runtime.managedfields.path import (
+    canonical,
+    element_text,
+    key_element,
+    path_text,
+    sort_key,
+    value_element,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +51,22 @@ def test_elements_are_ordered_by_kind_and_content() -> None:
 def test_paths_are_shown_as_conflicts_show_them() -> None:
     path = ("f:spec", "f:containers", 'k:{"containerPort":80,"protocol":"TCP"}', "f:tags", 'v:"x"', "i:3")
     assert path_text(path) == '.spec.containers[containerPort=80,protocol="TCP"].tags[="x"][3]'
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        ("0", "0"),
+        ("-3", "-3"),
+        ("65535", "65535"),
+        ("1000000", "1e+06"),
+        ("-25000000", "-2.5e+07"),
+        ("123456.75", "123456.75"),
+        ("1.25e-7", "1.25e-07"),
+        ("0.0001", "0.0001"),
+    ],
+)
+def test_numbers_in_conflicts_are_floats_and_in_errors_what_was_sent(number: str, text: str) -> None:
+    assert path_text((f"v:{number}",)) == f"[={text}]"
+    assert path_text((f'k:{{"n":{number}}}',)) == f"[n={text}]"
+    assert element_text("v:1000000") == "[=1000000]"

@@ -243,12 +243,12 @@ def _read(fields: FieldSet) -> FieldSet | None:
             raise PathError("expect { or n")
         node = (_read(below_) if below_ else None) or LEAF
         earlier = out.get(known)
-        out[known] = node if earlier is None else _merged(earlier, node)
+        out[known] = node if earlier is None else _repeated(earlier, node)
     shortened = _shortened(out)
     return ordered(shortened) if shortened else shortened
 
 
-def _merged(a: FieldSet, b: FieldSet) -> FieldSet:
-    if not a or not b:
-        return with_self(a or b)
-    return _union(a, b)
+def _repeated(earlier: FieldSet, later: FieldSet) -> FieldSet:
+    """What an element means that was written twice: the members below it are those of the last that had any."""
+    node = later if has_children(later) else earlier
+    return with_self(node) if is_member(earlier) or is_member(later) else node

@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 import json
 import math
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -19,6 +21,8 @@ from watchkeeper.meta.field import go_quote
 Path = tuple[str, ...]
 """Elements from the root of an object down."""
 
+_EXPONENT_FROM = 6
+"""The power of ten from which on Go writes a float with an exponent."""
 _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -106,24 +110,28 @@ def _rank(value: Any) -> tuple[Any, ...]:
 
 
 def element_text(element: str) -> str:
-    """An element for people, as conflicts and errors show it: `.name`, `[name="main"]`, `[="value"]`, `[3]`."""
+    """An element for people, as errors show it: `.name`, `[name="main"]`, `[="value"]`, `[3]`."""
+    return _text(element, str)
+
+
+def path_text(path: Path) -> str:
+    """A path for people, as conflicts show it: as it was recorded, so that all numbers are floats."""
+    return "".join(_text(element, float_text) for element in path)
+
+
+def _text(element: str, number: Callable[[float], str]) -> str:
     kind, content = element[0], element[2:]
     if kind == "f":
         return f".{content}"
     if kind == "k":
-        return f"[{','.join(f'{k}={value_text(v)}' for k, v in orjson.loads(content).items())}]"
+        return f"[{','.join(f'{k}={value_text(v, number)}' for k, v in orjson.loads(content).items())}]"
     if kind == "v":
-        return f"[={value_text(orjson.loads(content))}]"
+        return f"[={value_text(orjson.loads(content), number)}]"
     return f"[{content}]"
 
 
-def path_text(path: Path) -> str:
-    """A path for people."""
-    return "".join(map(element_text, path))
-
-
-def value_text(value: Any) -> str:
-    """A value as element texts show it."""
+def value_text(value: Any, number: Callable[[float], str]) -> str:
+    """A value as element texts show it, with its numbers as `number` writes them."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -131,16 +139,21 @@ def value_text(value: Any) -> str:
     if isinstance(value, str):
         return go_quote(value)
     if isinstance(value, list):
-        return f"[{','.join(map(value_text, value))}]"
+        return f"[{','.join(value_text(v, number) for v in value)}]"
     if isinstance(value, dict):
-        return "".join(f"{k}={value_text(v)}" for k, v in value.items())
-    return _number_text(value)
+        return "".join(f"{k}={value_text(v, number)}" for k, v in value.items())
+    return float_text(value) if isinstance(value, float) else number(value)
 
 
-def _number_text(value: float) -> str:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
-    return repr(value)
+def float_text(value: float) -> str:
+    """A number as Go's %v prints a float64: 80, 1.5, 1e+06."""
+    sign, digits, exponent = Decimal(repr(float(value))).normalize().as_tuple()
+    assert isinstance(exponent, int), f"{value} is no JSON"
+    power = len(digits) + exponent - 1
+    if -4 <= power < _EXPONENT_FROM or value == 0:
+        return f"{Decimal((sign, digits, exponent)):f}"
+    first, rest = digits[0], "".join(map(str, digits[1:]))
+    return f"{'-' if sign else ''}{first}{'.' if rest else ''}{rest}e{power:+03d}"
 
 
 def _go_json(value: Any) -> str:
