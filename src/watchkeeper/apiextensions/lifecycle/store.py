@@ -6,14 +6,9 @@ from typing import Any
 
 from watchkeeper.apiextensions.definition.conditions import TERMINATING, condition, set_condition
 from watchkeeper.apiextensions.definition.model import FINALIZER
-from watchkeeper.meta import errors
-from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.metadata import now_text
-from watchkeeper.registry.rest import Context, DeleteOptions, Result
-from watchkeeper.registry.store import Store
-from watchkeeper.storage import errors as storage_errors
-from watchkeeper.storage import interface as storage
-from watchkeeper.storage.interface import StoredObject
+from watchkeeper.registry.rest import DeleteOptions
+from watchkeeper.registry.staged import StagedStore
 
 Object = dict[str, Any]
 
@@ -25,52 +20,12 @@ _PENDING = condition(
 )
 
 
-class DefinitionStore(Store):
+class DefinitionStore(StagedStore):
     """The store of CustomResourceDefinitions."""
 
-    async def delete(self, ctx: Context, name: str, options: DeleteOptions) -> tuple[Result, bool]:
-        """Begin to end a definition; end it once nothing holds it any more."""
-        current = await self.get(ctx, name, "")
-        obj = current.data()
-        self._check(obj, name, options)
-        if obj["metadata"].get("deletionTimestamp") is None:
-            return await self._terminate(name, options), False
-        return await super().delete(ctx, name, options)
-
-    def _check(self, obj: Object, name: str, options: DeleteOptions) -> None:
-        meta = obj["metadata"]
-        if options.uid is None:
-            options.uid = meta["uid"]
-        elif options.uid != meta["uid"]:
-            why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {meta['uid']}"
-            raise errors.conflict(self.resource, name, why)
-        version = options.resource_version
-        if version is not None and version != meta["resourceVersion"]:
-            why = (
-                f"Precondition failed: ResourceVersion in precondition: {version},"
-                f" ResourceVersion in object meta: {meta['resourceVersion']}"
-            )
-            raise errors.conflict(self.resource, name, why)
-
-    async def _terminate(self, name: str, options: DeleteOptions) -> Result:
-        async def attempt(current: StoredObject | None) -> Object:
-            assert current is not None
-            obj = current.data()
-            if options.validate is not None:
-                await options.validate(obj)
-            mark_terminating(obj, now_text())
-            return obj
-
-        key = self.key("", name)
-        preconditions = storage.Preconditions(uid=options.uid, resource_version=options.resource_version)
-        try:
-            if options.dry_run:
-                return await attempt(await self.storage.get(key))
-            return await self.storage.guaranteed_update(
-                key, attempt, storage.UpdateOptions(preconditions=preconditions)
-            )
-        except storage_errors.StorageError as error:
-            raise to_api_error(error, self.resource, name, "delete") from error
+    def mark_terminating(self, obj: Object, options: DeleteOptions) -> None:
+        """Make a definition one that is to go once its instances are gone."""
+        mark_terminating(obj, now_text())
 
 
 def mark_terminating(definition: Object, now: str) -> None:
