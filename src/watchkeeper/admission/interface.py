@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
@@ -22,23 +22,88 @@ class Operation(enum.StrEnum):
     CONNECT = "CONNECT"
 
 
+class ObjectVersions(Protocol):
+    """The kinds that a request may be about, at all their versions (part of apiserver's ObjectInterfaces)."""
+
+    def convert(self, obj: Object, to: GroupVersionKind) -> Object | Awaitable[Object]:
+        """An object at another version; the very same object when it is at that version already.
+
+        Leaves `obj` as it is. An awaitable only where a webhook converts. Raises ApiError, NotRegistered.
+        """
+        ...
+
+    def decode(self, obj: Object, kind: GroupVersionKind) -> Object:
+        """What a changed object is to the type of its kind: unknown fields and nulls dropped, types checked.
+
+        Consumes `obj`, which may be any JSON object. Raises DecodeError.
+        """
+        ...
+
+    def restore(self, obj: Object, to: GroupVersionKind) -> Object | Awaitable[Object]:
+        """A decoded object with defaults filled in, converted to the version that `Attributes.obj` is at.
+
+        Consumes `obj`. Raises what `convert` raises.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class Reinvocation:
+    """What mutating admission knows of its passes: a plugin may ask for one more, in which all plugins run again."""
+
+    requested: bool = False
+    """Whether a plugin has asked for another pass. There is one more at most."""
+    running: bool = False
+    """Whether this is the other pass."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """What plugins keep from the first pass for the second, by their names."""
+
+
+class Annotate(Protocol):
+    """Takes audit annotations. `level` is the least level of audit at which the annotation is logged."""
+
+    def __call__(self, key: str, value: str, level: str = "Metadata") -> None:
+        """Note an annotation; the first value of a key stays."""
+        ...
+
+
+def _no_annotation(key: str, value: str, level: str = "Metadata") -> None:
+    pass
+
+
 @dataclass(slots=True, kw_only=True)
 class Attributes:
-    """One write. `obj` is at the hub version and may be changed in place while admission mutates; `old` never is."""
+    """One write.
+
+    `kind` and `resource` are the request's. `obj` is at the hub version (custom resources: at the request's) and may
+    be changed in place or replaced while admission mutates; `old` never is. `versioned.at` gives both at other
+    versions.
+    """
 
     operation: Operation
     kind: GroupVersionKind
     resource: GroupVersionResource
     namespace: str
+    """For a request on a namespace itself, its name."""
     name: str
+    """As the request says it: "" for a name that is yet to be generated, and for each object of a collection."""
     user: User
     subresource: str = ""
     obj: Object | None = None
+    """None for DELETE; the options (PodExecOptions …) for CONNECT."""
     old: Object | None = None
-    options: Mapping[str, Any]
-    """CreateOptions, UpdateOptions or DeleteOptions as JSON."""
+    """None for CREATE and CONNECT."""
+    options: Mapping[str, Any] | None
+    """CreateOptions, UpdateOptions (for a PATCH too) or DeleteOptions as JSON; None for CONNECT."""
     dry_run: bool = False
     warn: Callable[[str], None] = lambda _text: None
+    """Tells the client a warning with the answer."""
+    annotate: Annotate = _no_annotation
+    """Notes an audit annotation."""
+    versions: ObjectVersions | None = None
+    """None where nothing but the hub version is known; then only that can be asked for."""
+    reinvocation: Reinvocation | None = None
+    """Made by the first plugin that wants one."""
 
 
 class Plugin(Protocol):
@@ -48,7 +113,7 @@ class Plugin(Protocol):
     operations: frozenset[Operation]
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
-        """Change `attributes.obj` in place, or raise an ApiError."""
+        """Change `attributes.obj` in place or replace it, or raise an ApiError."""
         ...
 
     def validate(self, attributes: Attributes) -> Awaitable[None] | None:
@@ -79,8 +144,17 @@ class Chain:
         self._by_operation = {op: tuple(p for p in plugins if op in p.operations) for op in Operation}
 
     async def admit(self, attributes: Attributes) -> None:
-        """Let every plugin change the object."""
-        for plugin in self._by_operation[attributes.operation]:
+        """Let every plugin change the object, and all of them once more if one asks for that."""
+        plugins = self._by_operation[attributes.operation]
+        for plugin in plugins:
+            waiting = plugin.admit(attributes)
+            if waiting is not None:
+                await waiting
+        passes = attributes.reinvocation
+        if passes is None or not passes.requested:
+            return
+        passes.running = True
+        for plugin in plugins:
             waiting = plugin.admit(attributes)
             if waiting is not None:
                 await waiting

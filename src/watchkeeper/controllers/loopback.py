@@ -95,6 +95,7 @@ class Loopback:
                 user=self.user,
                 old=old,
                 options={"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options.as_mapping()},
+                versions=scope.versions,
             )
             await self.services.admission.admit(attributes)
             await self.services.admission.validate(attributes)
@@ -131,6 +132,7 @@ class Loopback:
                 obj=obj,
                 old=old,
                 options={"kind": "UpdateOptions", "apiVersion": "meta.k8s.io/v1"},
+                versions=scope.versions,
             )
             await self.services.admission.validate(attributes)
 

@@ -39,6 +39,8 @@ class WriteParams:
     dry_run: bool = False
     field_manager: str = ""
     field_validation: str = "Warn"
+    asked_validation: str = ""
+    """fieldValidation as it came."""
     force: bool | None = None
 
     def as_options(self, kind: str) -> dict[str, Any]:
@@ -48,6 +50,8 @@ class WriteParams:
             options["dryRun"] = ["All"]
         if self.field_manager:
             options["fieldManager"] = self.field_manager
+        if self.asked_validation:
+            options["fieldValidation"] = self.asked_validation
         return options
 
 
@@ -156,7 +160,13 @@ def read_write_params(request: Request, kind: str, *, apply: bool | None = None)
         wrong.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
     if wrong:
         raise errors.invalid(GroupKind(META_GROUP, kind), "", wrong)
-    return WriteParams(dry_run=bool(dry_run), field_manager=manager, field_validation=validation or "Warn", force=force)
+    return WriteParams(
+        dry_run=bool(dry_run),
+        field_manager=manager,
+        field_validation=validation or "Warn",
+        asked_validation=validation,
+        force=force,
+    )
 
 
 def _manager_required() -> FieldError:

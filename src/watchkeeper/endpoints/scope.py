@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from watchkeeper.admission.interface import Chain
+from watchkeeper.admission.interface import Chain, ObjectVersions
+from watchkeeper.admission.versions import SchemeVersions
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.authz.interface import Authorizer
@@ -47,6 +48,11 @@ class Services:
     watchers: set[Watcher] = field(default_factory=set)
     """All open watches, to be ended on shutdown."""
     stopping: bool = False
+    versions: ObjectVersions = field(init=False)
+    """What admission converts objects by, where a scope has nothing of its own."""
+
+    def __post_init__(self) -> None:
+        self.versions = SchemeVersions(self.scheme)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -66,6 +72,8 @@ class Scope:
     field_manager: FieldManager | None = None
     parent_kind: GroupVersionKind | None = None
     """For a subresource: the kind of the object it belongs to."""
+    own_versions: ObjectVersions | None = None
+    """What admission converts objects by, if not the scheme."""
     renderers: dict[Hashable, Any] = field(default_factory=dict)
     closed: bool = False
     """Set when the resource is served no longer (its definition was deleted or replaced)."""
@@ -79,6 +87,11 @@ class Scope:
     def namespaced(self) -> bool:
         """Whether objects live in namespaces."""
         return self.info.namespaced
+
+    @property
+    def versions(self) -> ObjectVersions:
+        """What admission converts objects by."""
+        return self.own_versions or self.services.versions
 
     @property
     def is_hub(self) -> bool:

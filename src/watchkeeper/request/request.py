@@ -26,6 +26,7 @@ class Request:
         "_headers",
         "_params",
         "audit",
+        "audit_details",
         "info",
         "method",
         "path",
@@ -54,6 +55,8 @@ class Request:
         """Texts of `Warning: 299` headers to send."""
         self.audit: dict[str, str] = {}
         """Annotations for the audit log."""
+        self.audit_details: dict[str, str] = {}
+        """Annotations that are logged only where request bodies are too."""
         self._headers: dict[bytes, bytes] | None = None
         self._params: dict[str, list[str]] | None = None
         self._done: list[Callable[[int], None]] = []
@@ -94,6 +97,13 @@ class Request:
         """Send a warning with the answer, once."""
         if text not in self.warnings:
             self.warnings.append(text)
+
+    def annotate(self, key: str, value: str, level: str = "Metadata") -> None:
+        """Note an annotation for the audit log; the first value of a key stays."""
+        if level == "Metadata":
+            self.audit.setdefault(key, value)
+        else:
+            self.audit_details.setdefault(key, value)
 
     async def body(self, limit: int) -> bytes:
         """Read the whole body. Raises a 413 over `limit` bytes."""

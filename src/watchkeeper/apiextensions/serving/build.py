@@ -14,6 +14,7 @@ from watchkeeper.apiextensions.serving.columns import table_of
 from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined
 from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.kind import CustomKind
+from watchkeeper.apiextensions.serving.object_versions import CustomVersions
 from watchkeeper.apiextensions.serving.scale import CustomScaleStore, ScalePaths
 from watchkeeper.apiextensions.serving.selectable import field_labels, label_converter, selectable_fields
 from watchkeeper.apiextensions.serving.store import CustomStore
@@ -119,6 +120,7 @@ class _ScopeMaker:
         self.info = resource.info(version)
         self.behavior = behavior
         self.compiled = compiled
+        self.versions = CustomVersions(resource)
 
     def make(self, kind: Kind, store: Any, subresource: str) -> Scope:
         return Scope(
@@ -133,6 +135,7 @@ class _ScopeMaker:
             patch_types=(JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if kind.builtin else patch_types(kind),
             field_manager=self.backend.field_manager(kind, self.compiled.has_status, subresource),
             parent_kind=self.compiled.gvk if subresource else None,
+            own_versions=self.versions,
         )
 
 

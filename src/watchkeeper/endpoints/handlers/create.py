@@ -42,7 +42,7 @@ async def create(request: Request, scope: Scope) -> Response:
 async def _store(request: Request, scope: Scope, params: WriteParams, obj: Object) -> Result:
     if scope.field_manager is not None:
         obj = scope.field_manager.update(None, obj, manager_of(request, params))
-    admission = Admission(request, scope, params)
+    admission = Admission(request, scope, params, name=obj["metadata"].get("name") or "")
     obj = await admission.mutate(Operation.CREATE, obj, None)
     ctx = context(request, scope)
     options = CreateOptions(dry_run=params.dry_run, validate=admission.validate_create())

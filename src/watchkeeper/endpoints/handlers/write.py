@@ -17,6 +17,11 @@ from watchkeeper.runtime.managedfields import EntryError, check_record
 
 Object = dict[str, Any]
 FIELD_MANAGER_MAX = 128
+_OPTIONS = {
+    Operation.CREATE: "CreateOptions",
+    Operation.UPDATE: "UpdateOptions",
+    Operation.DELETE: "DeleteOptions",
+}
 
 
 def manager_of(request: Request, params: WriteParams) -> str:
@@ -67,41 +72,42 @@ def dedup_owner_references(request: Request, obj: Object, *, after_admission: bo
 class Admission:
     """Admission of one request: attributes filled in as they become known, for each attempt anew."""
 
-    __slots__ = ("kind", "params", "request", "scope")
+    __slots__ = ("kind", "name", "namespace", "params", "request", "scope")
 
-    def __init__(self, request: Request, scope: Scope, params: WriteParams) -> None:
+    def __init__(self, request: Request, scope: Scope, params: WriteParams, name: str | None = None) -> None:
+        """`name` is that of the object when the path has none; admission knows it so, whatever becomes of it."""
         self.request = request
         self.scope = scope
         self.params = params
         self.kind: GroupVersionKind = scope.kind.gvk
+        self.name = request.info.name if name is None else name
+        namespace = request.info.namespace
+        if not namespace and scope.info.gvr.resource == "namespaces" and not scope.info.gvr.group:
+            namespace = self.name
+        self.namespace = namespace
 
-    def attributes(self, operation: Operation, obj: Object | None, old: Object | None, name: str = "") -> Attributes:
+    def attributes(self, operation: Operation, obj: Object | None, old: Object | None) -> Attributes:
         """What plugins see."""
         request, scope = self.request, self.scope
-        info = request.info
-        if not name and obj is not None:
-            name = obj.get("metadata", {}).get("name", "")
-        namespace = info.namespace
-        if scope.info.gvr.resource == "namespaces" and not scope.info.gvr.group and not namespace:
-            namespace = name
-        kinds = {Operation.CREATE: "CreateOptions", Operation.UPDATE: "UpdateOptions"}
         return Attributes(
             operation=operation,
             kind=self.kind,
             resource=scope.info.gvr,
             subresource=scope.subresource,
-            namespace=namespace,
-            name=name or info.name,
+            namespace=self.namespace,
+            name=self.name,
             user=request.user,
             obj=obj,
             old=old,
-            options=self.params.as_options(kinds.get(operation, "DeleteOptions")),
+            options=self.params.as_options(_OPTIONS[operation]),
             dry_run=self.params.dry_run,
             warn=request.warn,
+            annotate=request.annotate,
+            versions=scope.versions,
         )
 
     async def mutate(self, operation: Operation, obj: Object, old: Object | None) -> Object:
-        """Run mutating admission on an object in place."""
+        """Run mutating admission on an object, in place or not: what is returned goes on."""
         attributes = self.attributes(operation, obj, old)
         record = _record_of(obj)
         await self.scope.services.admission.admit(attributes)
@@ -118,7 +124,10 @@ class Admission:
         try:
             check_record(record)
         except EntryError as error:
-            obj["metadata"]["managedFields"] = before
+            if before is None:
+                del obj["metadata"]["managedFields"]
+            else:
+                obj["metadata"]["managedFields"] = before
             self.request.warn(
                 ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated"
                 f" mutating admission controller; please fix your requests: {error}"
@@ -130,7 +139,11 @@ class Admission:
         async def validate(obj: Object) -> None:
             if authorize:
                 await authorize_create(self.request, self.scope)
-            await self.scope.services.admission.validate(self.attributes(Operation.CREATE, obj, None))
+            attributes = self.attributes(Operation.CREATE, obj, None)
+            if not attributes.name:
+                # Generated meanwhile, or another attempt at one.
+                attributes.name = (obj.get("metadata") or {}).get("name") or ""
+            await self.scope.services.admission.validate(attributes)
 
         return validate
 
@@ -146,8 +159,7 @@ class Admission:
         """Admission of a deletion: both kinds of plugins are asked, as nothing can be changed."""
 
         async def validate(old: Object) -> None:
-            name = old.get("metadata", {}).get("name", "")
-            attributes = self.attributes(Operation.DELETE, None, old, name)
+            attributes = self.attributes(Operation.DELETE, None, old)
             attributes.options = options
             await self.scope.services.admission.admit(attributes)
             await self.scope.services.admission.validate(attributes)
