@@ -21,7 +21,7 @@ from watchkeeper.registry.signing_requests import SigningRequestStore
 from watchkeeper.registry.store import Hooks, StatusStore, Store, StoreConfig
 from watchkeeper.registry.strategy import StatusStrategy, Strategy
 from watchkeeper.runtime.scheme import Scheme
-from watchkeeper.storage.interface import Interface
+from watchkeeper.storage.interface import RESOURCE_PREFIX, Interface
 from watchkeeper.storage.prefixes import resource_prefix
 
 Object = dict[str, Any]
@@ -73,6 +73,8 @@ class BuiltinOptions:
 
     event_ttl: int = 3600
     """Seconds that Events are kept."""
+    root: str = RESOURCE_PREFIX
+    """What all keys begin with."""
     hooks: Mapping[GroupResource, Hooks] = field(default_factory=dict)
     stores: Mapping[GroupResource, type[Store]] = field(default_factory=dict)
     """Resources whose verbs do otherwise than the generic store's."""
@@ -117,7 +119,7 @@ class BuiltinRegistry:
 
     def _make(self, info: ResourceInfo, hub: GroupVersionKind, resource: GroupResource) -> Store:
         behavior = self.behavior(hub)
-        prefix = resource_prefix(resource.group, resource.resource)
+        prefix = resource_prefix(resource.group, resource.resource, root=self._options.root)
         spec = StorageSpec(resource=resource, kind=hub, prefix=prefix, namespaced=info.namespaced, behavior=behavior)
         has_status = any(s.name == "status" for s in info.subresources)
         namespaces = resource == GroupResource("", "namespaces")

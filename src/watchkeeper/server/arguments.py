@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from watchkeeper.server.durations import seconds
 from watchkeeper.server.options import DEFAULT_CONTROLLERS, DEFAULT_PORT, ServeOptions, default_data_dir
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
+from watchkeeper.storage.interface import RESOURCE_PREFIX
 
 PREFIX = "WATCHKEEPER_"
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -26,16 +28,28 @@ class _Arguments:
         self._parser = parser
         self._environ = environ
 
-    def add(self, flag: str, help_text: str, *, default: Any = None, kind: Any = str, metavar: str = "") -> None:
-        name = variable(flag)
-        if name in self._environ:
-            try:
-                default = kind(self._environ[name])
-            except ValueError as error:
-                raise UsageError(f"{name}: {error}") from error
+    def add(
+        self, flag: str, help_text: str, *, default: Any = None, kind: Any = str, metavar: str = "", alias: str = ""
+    ) -> None:
+        flags = (flag, alias) if alias else (flag,)
+        names = [variable(each) for each in flags]
+        for name in reversed(names):
+            default = self._from_environment(name, kind, default)
         self._parser.add_argument(
-            flag, default=default, type=kind, metavar=metavar or None, help=f"{help_text} [{name}]"
+            *flags, default=default, type=kind, metavar=metavar or None, help=f"{help_text} [{', '.join(names)}]"
         )
+
+    def _from_environment(self, name: str, kind: Any, default: Any) -> Any:
+        if name not in self._environ:
+            return default
+        try:
+            return kind(self._environ[name])
+        except ValueError as error:
+            raise UsageError(f"{name}: {error}") from error
+
+    def add_secret(self, option: str) -> None:
+        """What may stand in the environment only: command lines are for everybody to see."""
+        self._parser.set_defaults(**{option: self._environ.get(PREFIX + option.upper(), "")})
 
     def add_switch(self, flag: str, help_text: str, *, default: bool) -> None:
         name = variable(flag)
@@ -69,8 +83,15 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     """All options of `serve`. Raises UsageError for what stands in the environment and cannot be read."""
     add_data_dir(parser, environ)
     a = _Arguments(parser, environ)
-    a.add("--storage", "sqlite:PATH, memory: or etcd://HOST:PORT,… (default: a SQLite file in --data-dir)", default="",
-          metavar="URL")  # fmt: skip
+    a.add("--storage", "sqlite:PATH, memory: or etcd://HOST:PORT,HOST:PORT… (default: a SQLite file in --data-dir)",
+          default="", metavar="URL", alias="--etcd-servers")  # fmt: skip
+    a.add("--storage-backend", "what --storage has to be: etcd3, sqlite or memory", default="", metavar="TYPE")
+    a.add("--etcd-prefix", "what the keys of all objects begin with", default=RESOURCE_PREFIX, metavar="PREFIX")
+    _add_etcd_options(a)
+    a.add("--etcd-servers-overrides", "resources kept elsewhere: group/resource#server;server, with commas between",
+          default=(), kind=_names, metavar="LIST")  # fmt: skip
+    a.add("--encryption-provider-config", "encrypt as this EncryptionConfiguration says", kind=Path, metavar="FILE")
+    a.add_switch("--encryption-provider-config-automatic-reload", "read that file again when it changes", default=False)
     a.add("--bind", "address to serve on", default="127.0.0.1", metavar="ADDRESS")
     a.add("--port", f"port to serve on, 0 for a free one (default: {DEFAULT_PORT})", kind=int, metavar="PORT")
     a.add("--unix-socket", "serve plain HTTP on this socket; on TCP too if --port is given", kind=Path, metavar="PATH")
@@ -94,12 +115,29 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="N")  # fmt: skip
     a.add("--request-timeout", "seconds after which a request is given up", default=60.0, kind=float, metavar="S")
     a.add("--min-request-timeout", "seconds that a watch lasts at least", default=1800.0, kind=float, metavar="S")
-    a.add("--compaction-interval", "seconds of history that are kept at least, 0 to keep all", default=DEFAULT_INTERVAL,
-          kind=float, metavar="S")  # fmt: skip
+    a.add("--compaction-interval", "how much history is kept at least, 0 to keep all", default=DEFAULT_INTERVAL,
+          kind=seconds, metavar="S", alias="--etcd-compaction-interval")  # fmt: skip
     a.add("--shutdown-grace", "seconds that requests get to finish when the server stops", default=10.0, kind=float,
           metavar="S")  # fmt: skip
     a.add("--log-format", "text or json", default="text", metavar="FORMAT")
     a.add("--log-level", "debug, info, warning or error", default="info", metavar="LEVEL")
+
+
+def _add_etcd_options(a: _Arguments) -> None:
+    a.add("--etcd-cafile", "authorities that may have signed etcd's certificates", kind=Path, metavar="FILE")
+    a.add("--etcd-certfile", "certificate to show to etcd", kind=Path, metavar="FILE")
+    a.add("--etcd-keyfile", "key of --etcd-certfile", kind=Path, metavar="FILE")
+    a.add("--etcd-username", "user of an etcd with authentication; its password stands in WATCHKEEPER_ETCD_PASSWORD"
+          " or a file", default="", metavar="NAME")  # fmt: skip
+    a.add("--etcd-password-file", "file with the password of --etcd-username", kind=Path, metavar="FILE")
+    a.add_secret("etcd_password")
+    for flag, text, default in (
+        ("--etcd-start-timeout", "how long an etcd that does not answer is waited for at the start", 20.0),
+        ("--etcd-healthcheck-timeout", "how long health checks wait for the storage", 2.0),
+        ("--etcd-readycheck-timeout", "how long the readiness check waits for the storage", 2.0),
+        ("--etcd-db-metric-poll-interval", "how old the storage's size in metrics may be, 0 to leave it out", 30.0),
+    ):
+        a.add(flag, text, default=default, kind=seconds, metavar="S")
 
 
 def serve_options(parsed: argparse.Namespace) -> ServeOptions:

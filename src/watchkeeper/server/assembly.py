@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,6 @@ from watchkeeper.admission.objects import (
     TaintNodesByCondition,
 )
 from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
-from watchkeeper.aio.clock import SYSTEM_CLOCK
 from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.authn.interface import TokenAuthenticator
@@ -31,7 +29,6 @@ from watchkeeper.endpoints.handlers.openapi import OpenAPIPaths
 from watchkeeper.endpoints.installer import Installer
 from watchkeeper.endpoints.openapi.documents import OpenAPI
 from watchkeeper.endpoints.scope import ServedTable, Services
-from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, StorageSpec
@@ -42,12 +39,10 @@ from watchkeeper.server.custom_resources import STORES, CustomResourceSupport, w
 from watchkeeper.server.field_managers import field_manager_for
 from watchkeeper.server.version import version_info
 from watchkeeper.server.virtual import VirtualResources
-from watchkeeper.storage.cacher.cacher import Cacher
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.errors import KeyNotFound, StorageError
+from watchkeeper.storage.factory import StorageFactory
 from watchkeeper.storage.interface import Interface, ListOptions
-from watchkeeper.storage.leases import LeaseManager
-from watchkeeper.storage.store import Store as KVStore
 
 Object = dict[str, Any]
 SERVICES = GroupResource("", "services")
@@ -69,21 +64,25 @@ class AssemblyOptions:
 
 
 class Assembly:
-    """All built-in resources over one key-value store, ready to be routed to."""
+    """All built-in resources over the storages of one factory, ready to be routed to."""
 
-    def __init__(self, kv: KV, options: AssemblyOptions) -> None:
-        self.kv = kv
+    def __init__(self, storage: StorageFactory, options: AssemblyOptions) -> None:
+        """`storage` is open, and closed by whoever opened it."""
+        self.storage = storage
         self.options = options
         self.scheme: Scheme = builtin_scheme()
-        self.storages: list[Interface] = []
         self.records = ServiceRecords(lambda resource: self.registry.find(resource))
         self.allocator = ServiceAllocator(options.service_networks, options.node_ports, self.records)
-        self._leases = LeaseManager(kv, SYSTEM_CLOCK)
         self.registry = BuiltinRegistry(
             self.scheme,
             with_definitions(self.scheme, builtin_behaviors()),
             self._open_storage,
-            BuiltinOptions(event_ttl=options.event_ttl, hooks={SERVICES: self.allocator}, stores=STORES),
+            BuiltinOptions(
+                event_ttl=options.event_ttl,
+                hooks={SERVICES: self.allocator},
+                stores=STORES,
+                root=storage.root,
+            ),
         )
         self.served = ServedTable()
         self.services = Services(
@@ -106,9 +105,7 @@ class Assembly:
         installer.install(resources())
         self.discovery = Discovery(groups_of(resources(), lambda gvk: self.scheme.kind(gvk).hub))
         self.openapi = OpenAPI(resources(), version_info()["gitVersion"])
-        self.custom = CustomResourceSupport(
-            self.services, self.served, self.discovery, self.openapi, self._open_custom_storage
-        )
+        self.custom = CustomResourceSupport(self.services, self.served, self.discovery, self.openapi, storage)
 
     def paths(self) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
         """The paths that describe what is served: exact ones, and all below a path."""
@@ -135,15 +132,7 @@ class Assembly:
             decode_old=self._decode_old(spec),
         )
         fields = (behavior.trigger_field,) if behavior.trigger_field else ()
-        cacher = self._cached(codec, spec.prefix, fields)
-        self.storages.append(cacher)
-        return cacher
-
-    def _open_custom_storage(self, codec: JsonCodec, prefix: str) -> Interface:
-        return self._cached(codec, prefix)
-
-    def _cached(self, codec: JsonCodec, prefix: str, fields: Sequence[str] = ()) -> Cacher:
-        return Cacher(KVStore(self.kv, codec, prefix, leases=self._leases), index_fields=fields)
+        return self.storage.storage(spec.resource, codec, index_fields=fields)
 
     def _decode_old(self, spec: StorageSpec) -> Callable[[Object], Object]:
         def decode(obj: Object) -> Object:
@@ -223,13 +212,12 @@ class Assembly:
     # -- the end ----------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """End all watches, then all storages."""
+        """End all watches."""
         self.services.stopping = True
         for watcher in list(self.services.watchers):
             watcher.close()
         await self.custom.close()
         await self.records.close()
-        await asyncio.gather(*(s.close() for s in self.storages), return_exceptions=True)
 
 
 def _gvk(obj: Object) -> Any:

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from pathlib import Path
 
-from watchkeeper.kv.errors import KVError
+from watchkeeper.aio.backoff import Backoff
+from watchkeeper.kv.errors import AccessDenied, Corrupt, KVError, Unavailable
+from watchkeeper.kv.etcd.config import EtcdConfig
 from watchkeeper.kv.interface import KV
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.options import ServeOptions
 
+log = logging.getLogger(__name__)
 
-def open_storage(options: ServeOptions) -> KV:
+_ATTEMPT_SECONDS = 2.0
+
+
+def is_etcd(url: str) -> bool:
+    """Whether a storage URL names etcd servers: `etcd://HOST:PORT,…` or `https://HOST:PORT,https://…`."""
+    return url.startswith(("etcd://", "http://", "https://"))
+
+
+async def open_storage(options: ServeOptions) -> KV:
     """The store, ready for use. Raises StartupError with one line that says what is wrong.
 
-    Opening blocks for as long as it takes: nothing else runs yet.
+    A SQLite file is opened in one go: nothing else runs yet. An etcd that does not answer is waited for as long as the
+    options say; one that refuses this server is not.
     """
     url = options.storage_url
     kind, found, rest = url.partition(":")
@@ -24,8 +38,8 @@ def open_storage(options: ServeOptions) -> KV:
         return MemoryKV()
     if kind == "sqlite" and rest:
         return _open_sqlite(Path(rest))
-    if kind == "etcd" and rest.startswith("//"):
-        raise StartupError("etcd is not supported yet as --storage; use sqlite:PATH or memory:")
+    if is_etcd(url):
+        return await _open_etcd(url, options)
     raise StartupError(f"--storage {url!r} is none of sqlite:PATH, memory:, etcd://HOST:PORT,…")
 
 
@@ -37,3 +51,73 @@ def _open_sqlite(path: Path) -> KV:
         return SQLiteKV.open(path)
     except KVError as error:
         raise StartupError(str(error)) from error
+
+
+async def _open_etcd(url: str, options: ServeOptions) -> KV:
+    from watchkeeper.kv.etcd import open_etcd
+
+    config = etcd_config(url, options)
+    try:
+        kv = open_etcd(config)
+    except KVError as error:
+        raise StartupError(str(error)) from error
+    try:
+        await _until_it_answers(kv, config, options.etcd_start_timeout)
+    except BaseException:
+        await kv.close()
+        raise
+    return kv
+
+
+def etcd_config(url: str, options: ServeOptions) -> EtcdConfig:
+    """How to reach the etcd servers of a storage URL. Raises StartupError."""
+    endpoints = tuple(part.strip() for part in url.removeprefix("etcd://").split(",") if part.strip())
+    try:
+        return EtcdConfig(
+            endpoints,
+            ca_file=options.etcd_cafile,
+            cert_file=options.etcd_certfile,
+            key_file=options.etcd_keyfile,
+            username=options.etcd_username,
+            password=_password(options),
+            health_timeout=options.etcd_healthcheck_timeout,
+            probe_key=f"/{options.etcd_prefix.strip('/')}/".encode(),
+        )
+    except ValueError as error:
+        raise StartupError(f"--storage {url!r}: {error}") from error
+
+
+def _password(options: ServeOptions) -> str:
+    path = options.etcd_password_file
+    if path is None:
+        return options.etcd_password
+    try:
+        return path.read_text().rstrip("\r\n")
+    except (OSError, ValueError) as error:
+        raise StartupError(f"--etcd-password-file {path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+async def _until_it_answers(kv: KV, config: EtcdConfig, patience: float) -> None:
+    """Ask for the revision until there is one: it takes a leader, a quorum, and the right to read."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + patience
+    backoff = Backoff(initial=0.1, limit=1.0)
+    said = False
+    trouble: KVError = Unavailable("no answer in time")
+    while (left := deadline - loop.time()) > 0:
+        try:
+            await asyncio.wait_for(kv.current_revision(), min(left, _ATTEMPT_SECONDS))
+            return
+        except (AccessDenied, Corrupt) as error:
+            raise StartupError(str(error)) from error
+        except TimeoutError:
+            pass
+        except Unavailable as error:
+            trouble = error
+        except KVError as error:
+            raise StartupError(str(error)) from error
+        if not said:
+            log.warning("etcd (%s) does not answer yet, waiting up to %g s", ", ".join(config.endpoints), patience)
+            said = True
+        await asyncio.sleep(min(backoff.next(), max(deadline - loop.time(), 0)))
+    raise StartupError(f"etcd ({', '.join(config.endpoints)}) cannot be reached within {patience:g} s: {trouble}")

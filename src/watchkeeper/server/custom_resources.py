@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from watchkeeper.runtime.managedfields import Filter, excluding
 from watchkeeper.runtime.scheme import Kind, Scheme
 from watchkeeper.server.errors import StartupError
 from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.factory import StorageFactory
 from watchkeeper.storage.interface import Interface
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ _DEFINITION = GroupVersionKind(GROUP, "v1", KIND)
 DEFINITIONS = GroupResource(GROUP, "customresourcedefinitions")
 STORES = {DEFINITIONS: DefinitionStore}
 """For the registry: how definitions are deleted."""
-
-OpenStorage = Callable[[JsonCodec, str], Interface]
 
 
 def with_definitions(scheme: Scheme, behaviors: Behaviors) -> Behaviors:
@@ -56,10 +54,10 @@ class CustomResourceSupport:
         served: ServedTable,
         discovery: Discovery,
         openapi: OpenAPI,
-        open_storage: OpenStorage,
+        storage: StorageFactory,
     ) -> None:
         self.services = services
-        self._open_storage = open_storage
+        self._storage = storage
         self._tasks = TaskOwner("custom-resources")
         self._closing: set[asyncio.Task[None]] = set()
         """Storages of custom resources that are served no more, on their way to their end."""
@@ -111,9 +109,13 @@ class CustomResourceSupport:
 
     # -- Backend --------------------------------------------------------------------------------------------------
 
-    def open_storage(self, codec: JsonCodec, prefix: str) -> Interface:
-        """Storage for what is under a key."""
-        return self._open_storage(codec, prefix)
+    def prefix(self, resource: GroupResource) -> str:
+        """The key under which the objects of a resource are."""
+        return self._storage.prefix(resource)
+
+    def open_storage(self, resource: GroupResource, codec: JsonCodec) -> Interface:
+        """Storage for a custom resource."""
+        return self._storage.make(resource, codec)
 
     def close_storage(self, storage: Interface) -> None:
         """Close it in the background."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from watchkeeper.server.errors import StartupError
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
+from watchkeeper.storage.interface import RESOURCE_PREFIX
 
 if TYPE_CHECKING:
     from watchkeeper.apiextensions.declared.registry import Registry
@@ -32,6 +33,31 @@ class ServeOptions:
     """Certificates, tokens and, by default, the database."""
     storage: str = ""
     """`sqlite:PATH`, `memory:` or `etcd://HOST:PORT,…`; "" is a SQLite file in the data directory."""
+    storage_backend: str = ""
+    """What `storage` is held to be: `etcd3`, `sqlite` or `memory`; "" is whatever it says."""
+    etcd_prefix: str = RESOURCE_PREFIX
+    """What the keys of all objects begin with, in any storage."""
+    etcd_cafile: Path | None = None
+    """Who may have signed the certificates of etcd servers."""
+    etcd_certfile: Path | None = None
+    etcd_keyfile: Path | None = None
+    """The certificate to show to etcd servers, and its key."""
+    etcd_username: str = ""
+    etcd_password: str = field(default="", repr=False)
+    etcd_password_file: Path | None = None
+    """For an etcd with authentication; the file wins."""
+    etcd_start_timeout: float = 20.0
+    """How long an etcd that does not answer is waited for at the start."""
+    etcd_healthcheck_timeout: float = 2.0
+    etcd_readycheck_timeout: float = 2.0
+    etcd_db_metric_poll_interval: float = 30.0
+    """How old the size of the storage may be that metrics tell; 0 leaves it out."""
+    etcd_servers_overrides: tuple[str, ...] = ()
+    """Resources that live elsewhere, such as `/events#https://one:2379;https://two:2379`."""
+    encryption_provider_config: Path | None = None
+    """An EncryptionConfiguration: which resources are encrypted, with which keys."""
+    encryption_provider_config_automatic_reload: bool = False
+    """Whether that file is read again when it changes."""
     bind: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     """0 picks a free one."""
@@ -82,6 +108,14 @@ class ServeOptions:
             raise StartupError(f"--port {self.port} is not between 0 and 65535")
         if not self.tcp and self.unix_socket is None:
             raise StartupError("nothing to serve on: neither a port nor a unix socket")
+        if self.encryption_provider_config_automatic_reload and self.encryption_provider_config is None:
+            raise StartupError(
+                "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
+            )
+        if (self.etcd_certfile is None) != (self.etcd_keyfile is None):
+            raise StartupError("--etcd-certfile and --etcd-keyfile go together")
+        if (self.etcd_password or self.etcd_password_file is not None) and not self.etcd_username:
+            raise StartupError("an etcd password needs --etcd-username")
         if self.compaction_interval < 0:
             raise StartupError(f"--compaction-interval {self.compaction_interval:g} is negative")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import functools
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from watchkeeper.admission.rbac_escalation import RbacEscalation
-from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.request import RequestAuthenticator
 from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
 from watchkeeper.authz.interface import Authorizer
@@ -32,7 +32,6 @@ from watchkeeper.endpoints.handlers.discovery import RootPath
 from watchkeeper.endpoints.router import Router
 from watchkeeper.kv.interface import KV
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
-from watchkeeper.server.backend import open_storage
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.credentials import Credentials, load_credentials
 from watchkeeper.server.files import make_private_dir
@@ -45,8 +44,9 @@ from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.policy_feed import RESOURCES, PolicyFeed
 from watchkeeper.server.service_account_key import service_account_key
 from watchkeeper.server.sockets import open_tcp, open_unix
+from watchkeeper.server.storage import check_encryption, open_factory, storage_factory
 from watchkeeper.server.version import Version
-from watchkeeper.storage.compactor import Compactor
+from watchkeeper.storage.factory import StorageFactory
 
 log = logging.getLogger(__name__)
 
@@ -82,14 +82,18 @@ class Server:
         """How it is reached, the first one best."""
         self._undo: list[tuple[str, Callable[[], object]]] = []
         """What `stop` does, last first."""
-        self._tasks = TaskOwner("server")
         self.credentials: Credentials
-        self.kv: KV
+        self.storage: StorageFactory
         self.assembly: Assembly
         self._listener: Listener
 
     def __repr__(self) -> str:
         return f"<Server {self.state.value} on {', '.join(self.urls) or 'nothing yet'}>"
+
+    @property
+    def kv(self) -> KV:
+        """Where objects are that have no place of their own."""
+        return self.storage.main.kv
 
     @property
     def kubeconfig(self) -> Path:
@@ -115,11 +119,9 @@ class Server:
         make_private_dir(options.data_dir)
         sockets = self._open_sockets()
         self.credentials = load_credentials(options)
-        self.kv = open_storage(options)
-        self._undo.append(("storage", self.kv.close))
-        self._undo.append(("compaction", self._tasks.close))
-        compactor = Compactor(self.kv, interval=options.compaction_interval)
-        self._tasks.start("compactor", compactor.run())
+        self.storage = storage_factory(options)
+        self._undo.append(("storage", self.storage.close))
+        await open_factory(self.storage)
         authorizer = self._authorizer()
         signer = ServiceAccountTokens(service_account_key(options.data_dir), ISSUER)
         authenticator = self.credentials.authenticator([signer], anonymous=options.anonymous_auth)
@@ -130,8 +132,9 @@ class Server:
             signer=signer,
             extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
         )
-        self.assembly = Assembly(self.kv, choices)
+        self.assembly = Assembly(self.storage, choices)
         self._undo.append(("assembly", self.assembly.close))
+        await check_encryption(self.storage, self.assembly.registry.stores())
         self.assembly.services.min_request_timeout = options.min_request_timeout
         await self.assembly.load_allocations()
         await self._bootstrap()
@@ -202,7 +205,7 @@ class Server:
         )
         requests = RequestMetrics()
         self.metrics.add(requests.collect)
-        self.metrics.add(StorageMetrics(self.kv, self.assembly.registry.stores()).collect)
+        self.metrics.add(StorageMetrics(self.storage.monitors, self.assembly.registry.stores()).collect)
         self.metrics.add(filter_collector(in_flight, authentication))
         filters: list[Filter] = [
             requests,
@@ -244,13 +247,11 @@ class Server:
         return paths, prefixes
 
     def _add_checks(self) -> None:
-        self.health.add(Check("storage", self._check_storage))
+        for name, check in self.storage.checks().items():
+            self.health.add(Check(name, functools.partial(_require_well, check)))
         stopping = Check("shutdown", lambda: _require(self.state is State.READY, f"the server is {self.state.value}"),
                          of=("readyz",))  # fmt: skip
         self.health.add(stopping)
-
-    async def _check_storage(self) -> None:
-        await asyncio.wait_for(self.kv.status(), 2.0)
 
     # -- stop -----------------------------------------------------------------------------------------------------
 
@@ -277,6 +278,11 @@ def _close(sockets: list[socket.socket]) -> None:
 
 def _require(holds: bool, problem: str) -> None:
     if not holds:
+        raise Unhealthy(problem)
+
+
+async def _require_well(check: Callable[[], Awaitable[str]]) -> None:
+    if problem := await check():
         raise Unhealthy(problem)
 
 

@@ -74,5 +74,6 @@ def parse_overrides(texts: Iterable[str]) -> dict[GroupResource, tuple[str, ...]
 
 
 def _is_url(text: str) -> bool:
+    """An etcd's address, or `sqlite:PATH` or `memory:`, which a resource may have for itself too."""
     parts = urlsplit(text)
-    return bool(parts.scheme and parts.netloc)
+    return bool(parts.scheme and parts.netloc) or text == "memory:" or (parts.scheme == "sqlite" and bool(parts.path))

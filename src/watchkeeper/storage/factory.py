@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
@@ -17,7 +18,7 @@ from watchkeeper.storage.cacher.cacher import Cacher
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.compactor import Compactor
 from watchkeeper.storage.decoder import Decoder
-from watchkeeper.storage.errors import StorageError
+from watchkeeper.storage.errors import CorruptObject, StorageError, Unreachable
 from watchkeeper.storage.interface import Interface
 from watchkeeper.storage.kv_errors import translate
 from watchkeeper.storage.leases import LeaseManager
@@ -27,6 +28,9 @@ from watchkeeper.storage.value.encryption import Encryption
 from watchkeeper.storage.value.interface import Transformer
 
 log = logging.getLogger(__name__)
+
+_PROBED = 20
+"""So many objects of a resource are decrypted at start before it is said that the keys do not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class StorageFactory:
 
     async def open(self) -> None:
         """Open all backends and begin to compact them; start encryption. Raises BackendError, KVError."""
-        for servers in {self._config.servers, *self._overrides.values()}:
+        for servers in dict.fromkeys((self._config.servers, *self._overrides.values())):
             config = replace(self._config, servers=servers)
             kv = await self._opener(config)
             leases = LeaseManager(
@@ -81,9 +85,24 @@ class StorageFactory:
         if self._encryption is not None:
             await self._encryption.start()
 
+    @property
+    def main(self) -> Backend:
+        """Where everything lives that has no place of its own."""
+        return self._backends[self._config.servers]
+
+    @property
+    def root(self) -> str:
+        """What all keys begin with, such as /registry."""
+        return self._config.prefix
+
+    @property
+    def encryption(self) -> Encryption | None:
+        """How values are encrypted, if that is configured."""
+        return self._encryption
+
     def backend(self, resource: GroupResource) -> Backend:
         """Where a resource lives."""
-        return self._backends[self._overrides.get(resource, self._config.servers)]
+        return self._backends[self._overrides.get(_stored(resource), self._config.servers)]
 
     def transformer(self, resource: GroupResource) -> Transformer | None:
         """How a resource is encrypted, if encryption is configured at all."""
@@ -98,6 +117,11 @@ class StorageFactory:
         found = self._storages.get(resource)
         if found is not None:
             return found
+        made = self._storages[resource] = self.make(resource, codec, index_fields=index_fields)
+        return made
+
+    def make(self, resource: GroupResource, codec: JsonCodec, *, index_fields: Sequence[str] = ()) -> Interface:
+        """A storage that its owner closes, such as that of a custom resource, whose definition may come back."""
         backend = self.backend(resource)
         store = Store(
             backend.kv,
@@ -107,11 +131,9 @@ class StorageFactory:
             clock=self._clock,
             leases=backend.leases,
         )
-        made: Interface = store
-        if resource not in self._uncached:
-            made = Cacher(store, index_fields=index_fields, clock=self._clock)
-        self._storages[resource] = made
-        return made
+        if resource in self._uncached:
+            return store
+        return Cacher(store, index_fields=index_fields, clock=self._clock)
 
     async def drop(self, resource: GroupResource) -> None:
         """Close the storage of a resource that is not served any more; what is stored stays."""
@@ -120,28 +142,51 @@ class StorageFactory:
             await storage.close()
 
     async def check_encryption(self, resource: GroupResource, codec: JsonCodec) -> None:
-        """Try to read one object of a resource, so that a wrong key shows at start. Raises StorageError."""
+        """Try to decrypt some objects of a resource, so that a wrong key shows at start.
+
+        Raises StorageError when none of them can be decrypted: then it is not the object that is broken. While key
+        management is away nothing is known and nothing is raised.
+        """
         prefix = f"{self.prefix(resource)}/".encode()
         decoder = Decoder(codec, self.transformer(resource))
         try:
-            result = await self.backend(resource).kv.range(prefix, prefix_end(prefix), limit=1)
+            result = await self.backend(resource).kv.range(prefix, prefix_end(prefix), limit=_PROBED)
         except KVError as e:
             raise translate(e, prefix.decode()) from e
+        fault: CorruptObject | None = None
         for kv in result.kvs:
             try:
                 await decoder.read_plain(kv)
-            except StorageError as e:
-                raise StorageError(
-                    f"{resource} cannot be read with the keys of the encryption configuration: {e}", e.key
-                ) from e
+            except CorruptObject as e:
+                fault = fault or e
+            except Unreachable as e:
+                log.warning("whether %s can be decrypted is not known yet: %s", resource, e)
+                return
+            else:
+                if fault is not None:
+                    log.error("some %s cannot be decrypted: %s", resource, fault)
+                return
+        if fault is not None:
+            raise StorageError(
+                f"{resource} cannot be read with the keys of the encryption configuration: {fault}", fault.key
+            ) from fault
 
     async def health(self) -> dict[str, str]:
         """What is wrong with each backend and with key management; "" for nothing."""
-        checks = {self._name(backend): self._check(backend) for backend in self._backends.values()}
-        results = dict(zip(checks, await asyncio.gather(*checks.values()), strict=True))
-        if self._encryption is not None:
-            results["kms-providers"] = self._encryption.health()
-        return results
+        checks = {name: check() for name, check in self.checks().items()}
+        return dict(zip(checks, await asyncio.gather(*checks.values()), strict=True))
+
+    def checks(self) -> dict[str, Callable[[], Awaitable[str]]]:
+        """The health checks by name; each tells what is wrong, "" for nothing."""
+        found: dict[str, Callable[[], Awaitable[str]]] = {
+            self._name(backend): functools.partial(self._check, backend) for backend in self._backends.values()
+        }
+        if self._encryption is not None and self._encryption.may_need_plugins:
+            found["kms-providers"] = self._check_plugins
+        return found
+
+    async def _check_plugins(self) -> str:
+        return self._encryption.health() if self._encryption is not None else ""
 
     def _name(self, backend: Backend) -> str:
         if backend.config.servers == self._config.servers:
@@ -169,8 +214,7 @@ class StorageFactory:
 
     async def close(self) -> None:
         """Close storages, encryption and backends, in this order. Idempotent."""
-        for storage in self._storages.values():
-            await storage.close()
+        await asyncio.gather(*(storage.close() for storage in self._storages.values()), return_exceptions=True)
         self._storages.clear()
         await self._tasks.close()
         if self._encryption is not None:
@@ -178,3 +222,8 @@ class StorageFactory:
         for backend in self._backends.values():
             await backend.kv.close()
         self._backends.clear()
+
+
+def _stored(resource: GroupResource) -> GroupResource:
+    """The resource under whose name objects are stored: Events are core Events, whoever serves them."""
+    return GroupResource("", resource.resource) if resource.group == "events.k8s.io" else resource

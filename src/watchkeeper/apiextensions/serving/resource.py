@@ -16,12 +16,11 @@ from watchkeeper.apiextensions.serving.skeleton import skeleton
 from watchkeeper.apiextensions.serving.verbs import ENDING_VERBS, SCALE, SUBRESOURCE_VERBS, VERBS
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
 from watchkeeper.endpoints.scope import FieldManager, Scope, ServedResource, Services
-from watchkeeper.meta.gvk import GroupVersionResource
+from watchkeeper.meta.gvk import GroupResource, GroupVersionResource
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Kind
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.interface import Interface
-from watchkeeper.storage.prefixes import resource_prefix
 
 if TYPE_CHECKING:
     from watchkeeper.apiextensions.serving.version import CompiledVersion
@@ -34,8 +33,12 @@ class Backend(Protocol):
 
     services: Services
 
-    def open_storage(self, codec: JsonCodec, prefix: str) -> Interface:
-        """Storage for what is under a key; it costs nothing until it is used."""
+    def prefix(self, resource: GroupResource) -> str:
+        """The key under which the objects of a resource are, without a final slash."""
+        ...
+
+    def open_storage(self, resource: GroupResource, codec: JsonCodec) -> Interface:
+        """Storage for a resource; it costs nothing until it is used."""
         ...
 
     def close_storage(self, storage: Interface) -> None:
@@ -150,13 +153,17 @@ class CustomResource:
         if self._base is None:
             from watchkeeper.apiextensions.serving.build import make_codec
 
-            self._base = self.backend.open_storage(make_codec(self), self.prefix)
+            self._base = self.backend.open_storage(self._resource, make_codec(self))
         return self._base
 
     @property
     def prefix(self) -> str:
         """The key under which its objects are, without a final slash."""
-        return resource_prefix(self.defined.group, self.defined.plural)
+        return self.backend.prefix(self._resource)
+
+    @property
+    def _resource(self) -> GroupResource:
+        return GroupResource(self.defined.group, self.defined.plural)
 
     @property
     def storage_version(self) -> VersionDefined:

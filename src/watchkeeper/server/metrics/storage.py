@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from watchkeeper.endpoints.metrics import Family, Sample
-from watchkeeper.kv.interface import KV
+from watchkeeper.kv.interface import Status
 from watchkeeper.registry.store import Store
 from watchkeeper.storage.cacher.cacher import Cacher
 
@@ -13,12 +13,13 @@ from watchkeeper.storage.cacher.cacher import Cacher
 class StorageMetrics:
     """Asks the stores that there are when it is asked."""
 
-    def __init__(self, kv: KV, stores: Sequence[Store]) -> None:
-        self._kv = kv
+    def __init__(self, monitors: Callable[[], Awaitable[Mapping[str, Status]]], stores: Sequence[Store]) -> None:
+        """`monitors`: what each backend says of itself, by name."""
+        self._monitors = monitors
         self._stores = stores
 
     async def collect(self) -> Iterable[Family]:
-        """Objects and bytes stored, and for each cache its version and its watchers. Raises KVError."""
+        """Objects and bytes stored, and for each cache its version and its watchers. Raises StorageError."""
         objects, versions, watchers, terminated = [], [], [], []
         for store in self._stores:
             storage = store.storage
@@ -30,8 +31,10 @@ class StorageMetrics:
                 watchers.append(Sample(len(storage.watchers), resource))
                 terminated.append(Sample(storage.watchers.terminated, resource))
             objects.append(Sample((await storage.stats()).object_count, (("resource", str(store.resource)),)))
-        status = await self._kv.status()
-        size = [Sample(status.db_size, (("storage_cluster_id", status.backend),))]
+        size = [
+            Sample(status.db_size, (("storage_cluster_id", status.backend if name == "etcd" else name),))
+            for name, status in (await self._monitors()).items()
+        ]
         return (
             Family("apiserver_storage_objects", "gauge", "Objects that are stored.", objects),
             Family("apiserver_storage_size_bytes", "gauge", "The size of the storage, in bytes.", size),

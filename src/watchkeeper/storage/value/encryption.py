@@ -149,6 +149,11 @@ class Encryption:
             return self.of(resource)
         return _Current(self, resource)
 
+    @property
+    def may_need_plugins(self) -> bool:
+        """Whether there are key management plugins, or a changed file may name some."""
+        return self._reload or bool(self._generation.plugins)
+
     def health(self) -> str:
         """What is wrong with key management plugins; "" for nothing."""
         return "; ".join(plugin.health for plugin in self._generation.plugins if plugin.health)

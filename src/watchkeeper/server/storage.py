@@ -1,0 +1,94 @@
+"""The storage factory of a server: what its options say about backends, overrides and encryption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from watchkeeper.kv.errors import KVError
+from watchkeeper.kv.interface import KV
+from watchkeeper.registry.store import Store
+from watchkeeper.server.backend import open_storage
+from watchkeeper.server.errors import StartupError
+from watchkeeper.server.options import ServeOptions
+from watchkeeper.storage.backend import BackendConfig, BackendError, parse_overrides
+from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.errors import StorageError
+from watchkeeper.storage.factory import StorageFactory
+from watchkeeper.storage.value.config import ConfigError
+from watchkeeper.storage.value.encryption import Encryption
+
+_TYPES = {"memory": "memory", "sqlite": "sqlite"}
+
+
+def storage_factory(options: ServeOptions) -> StorageFactory:
+    """The factory, yet to be opened. Raises StartupError for what the options cannot mean."""
+    scheme, _, rest = options.storage_url.partition(":")
+    config = BackendConfig(
+        type=_backend_type(options),
+        path=Path(rest) if scheme == "sqlite" and rest else None,
+        servers=(options.storage_url,),
+        prefix="/" + options.etcd_prefix.strip("/"),
+        compaction_interval=options.compaction_interval,
+    )
+    try:
+        overrides = parse_overrides(options.etcd_servers_overrides)
+        return StorageFactory(
+            config, lambda wanted: _open(options, wanted), overrides=overrides, encryption=_encryption(options)
+        )
+    except BackendError as error:
+        raise StartupError(str(error)) from error
+
+
+def _backend_type(options: ServeOptions) -> str:
+    scheme = options.storage_url.partition(":")[0]
+    found = _TYPES.get(scheme, "etcd3")
+    asked = options.storage_backend
+    if asked in ("sqlite", "memory", "etcd3") and asked != found:
+        raise StartupError(f"--storage-backend {asked} does not go with --storage {options.storage_url}")
+    return asked or found
+
+
+def _encryption(options: ServeOptions) -> Encryption | None:
+    if options.encryption_provider_config is None:
+        return None
+    try:
+        return Encryption(
+            options.encryption_provider_config, reload=options.encryption_provider_config_automatic_reload
+        )
+    except ConfigError as error:
+        raise StartupError(f"--encryption-provider-config: {error}") from error
+
+
+async def open_factory(factory: StorageFactory) -> None:
+    """Open it. Raises StartupError with one line that says what is wrong."""
+    try:
+        await factory.open()
+    except (BackendError, KVError) as error:
+        raise StartupError(str(error)) from error
+
+
+async def check_encryption(factory: StorageFactory, stores: Iterable[Store]) -> None:
+    """Try the keys on what is stored. Raises StartupError when they do not fit a resource."""
+    if factory.encryption is None:
+        return
+    for store in stores:
+        codec = store.storage.codec
+        if isinstance(codec, JsonCodec):
+            try:
+                await factory.check_encryption(store.resource, codec)
+            except StorageError as error:
+                raise StartupError(str(error)) from error
+
+
+async def _open(options: ServeOptions, config: BackendConfig) -> KV:
+    """Open what a list of servers names, with the same credentials wherever it is."""
+    return await open_storage(replace(options, storage=_storage_url(config.servers)))
+
+
+def _storage_url(servers: tuple[str, ...]) -> str:
+    """A list of servers as `--storage` would name them."""
+    if len(servers) == 1 and not servers[0].startswith(("http:", "https:")):
+        return servers[0]
+    return ",".join(servers)
