@@ -39,7 +39,10 @@ def admitted(record: Any) -> tuple[Any, list[str]]:
     warnings: list[str] = []
     gvk, gvr = GroupVersionKind("", "v1", "ConfigMap"), GroupVersionResource("", "v1", "configmaps")
     request: Any = SimpleNamespace(
-        info=SimpleNamespace(namespace="default", name="a"), user=User("me"), warn=warnings.append
+        info=SimpleNamespace(namespace="default", name="a"),
+        user=User("me"),
+        warn=warnings.append,
+        annotate=None,
     )
     scope: Any = SimpleNamespace(
         services=SimpleNamespace(admission=Chain([Spoiler(record)])),
@@ -48,6 +51,7 @@ def admitted(record: Any) -> tuple[Any, list[str]]:
         hub=gvk,
         kind=SimpleNamespace(gvk=gvk),
         parent_kind=None,
+        versions=None,
     )
     params = WriteParams(dry_run=False, field_manager="", field_validation="Warn", force=None)
     obj = {"metadata": {"name": "a", "managedFields": [ENTRY]}}
