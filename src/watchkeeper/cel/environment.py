@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 from watchkeeper.cel import operators as op
 from watchkeeper.cel import types
@@ -63,7 +63,7 @@ class Environment(Structures):
         variables: Mapping[str, Type],
         structs: Iterable[StructDef] = (),
         overloads: Iterable[tuple[str, Overload]] = (),
-    ) -> Environment:
+    ) -> Self:
         """The same with more variables, structures and functions."""
         functions = self.functions
         if overloads := list(overloads):
@@ -73,7 +73,7 @@ class Environment(Structures):
                 functions[name] = Function(
                     name, [*known.overloads, *function.overloads] if known else function.overloads
                 )
-        return Environment(
+        return type(self)(
             functions,
             {**self.variables, **variables},
             {**self.structs, **{s.name: s for s in structs}},
@@ -173,9 +173,9 @@ _TYPE_NAMES: dict[str, Declared] = {
 def base_environment() -> Environment:
     """The functions of CEL and of Kubernetes' libraries, and no variables."""
     from watchkeeper.cel import stdlib
-    from watchkeeper.cel.library import lists, network, optionals, quantities, semver, strings, texts
+    from watchkeeper.cel.library import authorization, lists, network, optionals, quantities, semver, strings, texts
 
     declared: list[tuple[str, Overload]] = []
-    for module in (stdlib, strings, lists, optionals, texts, quantities, network, semver):
+    for module in (stdlib, strings, lists, optionals, texts, quantities, network, semver, authorization):
         declared += module.declarations()
     return Environment(collect(declared))

@@ -10,7 +10,7 @@ from watchkeeper.cel.costs import PER_CALL_LIMIT
 from watchkeeper.cel.estimate import SizeOf, Span, estimate
 from watchkeeper.cel.interpreter import Activation, Evaluate, Interpreter
 from watchkeeper.cel.types import Type
-from watchkeeper.cel.values import EvalError
+from watchkeeper.cel.values import CostLimitExceeded, EvalError
 
 if TYPE_CHECKING:
     from watchkeeper.cel.environment import Environment
@@ -42,14 +42,14 @@ class Program:
         return estimate(self.node, size_of)
 
     def evaluate(self, variables: dict[str, Any], limit: int = PER_CALL_LIMIT) -> tuple[Any, int]:
-        """The value and what it cost. Raises EvalError (with `cost` set on it), CostLimitExceeded."""
+        """The value and what it cost. Raises EvalError and CostLimitExceeded, with `cost` set on them."""
         exact = self._exact
         if exact is None:
             exact = self._exact = Interpreter(self._environment.functions, self._environment).plan(self.node)
         activation = Activation(variables, limit)
         try:
             return exact(activation), activation.cost
-        except EvalError as problem:
+        except (EvalError, CostLimitExceeded) as problem:
             problem.cost = activation.cost
             raise
         except RecursionError:

@@ -34,6 +34,9 @@ class NoSuchOverload(EvalError):
 class CostLimitExceeded(Exception):
     """Evaluation took more than it was allowed to."""
 
+    cost: int = 0
+    """What it had cost by then."""
+
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
 

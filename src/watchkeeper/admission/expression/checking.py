@@ -1,0 +1,43 @@
+"""Says what is wrong with expressions when webhooks and policies are written (`apis.admissionregistration`)."""
+
+from __future__ import annotations
+
+from watchkeeper.admission.expression import compiled
+from watchkeeper.admission.expression.compiled import ReturnType
+from watchkeeper.admission.expression.compiler import ExpressionCompiler
+from watchkeeper.apis.admissionregistration.expressions import Scope, Use
+
+_WANTED: dict[Use, ReturnType] = {
+    Use.CONDITION: compiled.BOOL,
+    Use.VALIDATION: compiled.BOOL,
+    Use.MESSAGE: compiled.STRING,
+    Use.AUDIT_ANNOTATION: compiled.STRING_OR_NULL,
+    Use.APPLY_CONFIGURATION: compiled.CONFIGURATION,
+    Use.JSON_PATCH: compiled.PATCHES,
+}
+_PATCHES = frozenset({Use.APPLY_CONFIGURATION, Use.JSON_PATCH})
+
+
+class CheckedScope:
+    """The expressions of one policy or webhook. Implements `Scope`."""
+
+    def __init__(self, compiler: ExpressionCompiler) -> None:
+        self._compiler = compiler
+
+    def declare(self, name: str, expression: str) -> str | None:
+        """Compile a variable for the expressions after it."""
+        return self._compiler.variable(name, expression).problem or None
+
+    def problem(self, expression: str, use: Use) -> str | None:
+        """Compile an expression."""
+        authorizer = use is not Use.MESSAGE
+        found = self._compiler.compile(expression, _WANTED[use], authorizer=authorizer, patches=use in _PATCHES)
+        return found.problem or None
+
+
+class CheckedExpressions:
+    """Implements `Expressions`: for `checked_behaviors`."""
+
+    def scope(self, *, params: bool, variables: bool) -> Scope:
+        """A scope of its own."""
+        return CheckedScope(ExpressionCompiler(params=params, variables=variables))
