@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.endpoints.openapi.custom import CustomVersion, custom_definitions, definition_name, list_gvk
 from watchkeeper.endpoints.openapi.definitions import definitions
 from watchkeeper.endpoints.openapi.dialect import CUSTOM_PATCH, PATCH, Dialect
+from watchkeeper.endpoints.openapi.gnostic import to_protobuf
 from watchkeeper.endpoints.openapi.paths import ResourcePaths
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 
@@ -59,12 +61,23 @@ class OpenAPI:
             self._forget(group_version)
 
     def _forget(self, group_version: GroupVersion) -> None:
-        for key in ("v2", "index", _path_of(group_version)):
+        for key in ("v2", "v2/protobuf", "index", _path_of(group_version)):
             self._documents.pop(key, None)
 
     def v2(self) -> Document:
         """/openapi/v2."""
         return self._kept("v2", self._make_v2)
+
+    async def v2_protobuf(self) -> Document:
+        """/openapi/v2 in protobuf, written on a thread when it is not there yet."""
+        found = self._documents.get("v2/protobuf")
+        if found is None:
+            made_from = self.v2()
+            body = await asyncio.to_thread(to_protobuf, made_from.body)
+            found = Document(body, _digest(body))
+            if self._documents.get("v2") is made_from:
+                self._documents["v2/protobuf"] = found
+        return found
 
     def v3_index(self) -> Document:
         """/openapi/v3: where the documents are."""
