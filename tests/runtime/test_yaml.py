@@ -23,7 +23,7 @@ from watchkeeper.runtime.yaml import YamlError, dump_yaml, load_yaml, repeated_t
         ("'1'", "1"),
         ("!!str 5", "5"),
         ("!!binary aGk=", "hi"),
-        ("99999999999999999999", 100000000000000000000),
+        ("99999999999999999999", 1e20),
     ],
 )
 def test_plain_scalars_mean_what_the_reference_takes_them_for(text: str, value: object) -> None:

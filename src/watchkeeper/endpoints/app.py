@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import orjson
@@ -110,6 +111,10 @@ class App:
 
     @staticmethod
     def _panicked(request: Request) -> Response:
+        """The answer to the exception that is being handled."""
+        if _is_too_deep(sys.exception()):
+            # No body is, but what patches have made of an object can be.
+            return render_error(request, errors.bad_request("the object is nested too deep"))
         log.exception("panic while serving %s %s", request.method, request.path)
         return render_error(request, _panic(request))
 
@@ -191,6 +196,13 @@ class App:
             await send({"type": "websocket.close", "code": 1008, "reason": error.message[:120]})
         finally:
             request.finish(status)
+
+
+def _is_too_deep(error: BaseException | None) -> bool:
+    """Whether a JSON value was nested deeper than it can be gone through or written."""
+    return isinstance(error, RecursionError) or (
+        isinstance(error, orjson.JSONEncodeError) and "Recursion limit" in str(error)
+    )
 
 
 def _panic(request: Request) -> ApiError:

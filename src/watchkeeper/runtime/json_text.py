@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
 
 from watchkeeper.runtime.json_syntax import syntax_error
 
-MAX_DEPTH: Final = 1024
-"""How deep arrays and objects may be nested; the reference stops at 10,000. Both are far beyond any real object."""
+MAX_DEPTH: Final = 200
+"""How deep arrays and objects may be nested; the reference stops at 10,000. Both are far beyond any real object.
+
+What wraps an object (lists, events, the record of its owners) must still fit into the writer's own limit.
+"""
+
+_WRITER_DEPTH: Final = 254
+"""What orjson still writes."""
+_TOO_DEEP: Final = "exceeded max depth"
 
 
 class JsonError(ValueError):
@@ -20,18 +28,34 @@ class JsonError(ValueError):
 def read_json(data: bytes) -> Any:
     """Parse JSON. Whole numbers beyond 64 bits become floats. Raises JsonError."""
     try:
-        return orjson.loads(data)
+        parsed = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         fault = syntax_error(data)
         if fault is None and "depth limit" in str(error):
-            fault = "exceeded max depth"
+            fault = _TOO_DEEP
         if fault is not None:
             raise JsonError(fault) from None
-    return _lenient(data)
+        parsed = read_leniently(data)
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+        check_depth(parsed)
+    return parsed
 
 
-def _lenient(data: bytes) -> Any:
-    """Parse what is well-formed but holds half of a surrogate pair, broken UTF-8, or a number beyond all floats."""
+def check_depth(value: Any) -> None:
+    """Raise JsonError for a JSON value that is nested too deep."""
+    for _ in range(_WRITER_DEPTH - MAX_DEPTH):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        raise JsonError(_TOO_DEEP) from None
+
+
+def read_leniently(data: bytes, object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Parse what is well-formed but holds half of a surrogate pair, broken UTF-8, or a number beyond all floats.
+
+    An object is what `object_pairs_hook` makes of its fields. Raises JsonError.
+    """
 
     def number(text: str) -> float:
         found = float(text)
@@ -43,15 +67,19 @@ def _lenient(data: bytes) -> Any:
         found = int(text) if len(text) <= 20 else number(text)
         return found if -(2**63) <= found < 2**64 else float(found)
 
-    return _mended(json.loads(data.decode(errors="replace"), parse_float=number, parse_int=whole))
+    text = data.decode(errors="replace")
+    try:
+        return _mended(json.loads(text, parse_float=number, parse_int=whole, object_pairs_hook=object_pairs_hook))
+    except RecursionError:
+        raise JsonError(_TOO_DEEP) from None
 
 
 def _mended(value: Any) -> Any:
     """With U+FFFD for every half of a surrogate pair."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [_mended(item) for item in value]
+    if isinstance(value, (list, tuple)):
+        return type(value)(_mended(item) for item in value)
     if isinstance(value, dict):
         return {_mended(key): _mended(item) for key, item in value.items()}
     return value

@@ -265,7 +265,10 @@ def _time(data: bytes, *, micro: bool) -> str | None:
     seconds, nanoseconds = _signed(64)(numbers.get(1, 0)), _signed(32)(numbers.get(2, 0))
     if seconds == 0 and nanoseconds == 0:
         return None
-    moment = _EPOCH + timedelta(seconds=seconds)
+    try:
+        moment = _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        raise ProtobufError("a time beyond the years 1 to 9999") from None
     text = moment.strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{nanoseconds // 1000:06d}Z" if micro else f"{text}Z"
 

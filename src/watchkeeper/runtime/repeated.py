@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import orjson
 
+from watchkeeper.runtime.json_text import read_leniently
 from watchkeeper.runtime.schema import Field, Schema, SchemaType
 
 
@@ -25,8 +25,8 @@ def repeats_fields(data: bytes, parsed: Any) -> bool:
 
 
 def read_pairs(data: bytes) -> Any:
-    """Parse well-formed JSON, keeping objects as `Pairs`."""
-    return json.loads(data.decode(errors="replace"), object_pairs_hook=Pairs)
+    """Parse well-formed JSON, keeping objects as `Pairs`. Raises JsonError."""
+    return read_leniently(data, Pairs)
 
 
 def settled(schema: Schema | None, value: Any, earlier: Any = None) -> Any:

@@ -210,12 +210,13 @@ class _Unmarshal:
         if value.__class__ is int and low <= value <= high:
             return value
         if value.__class__ in (int, float):
-            return self._save(f"number {value}", schema.go_type)
+            shown = int(value) if float(value).is_integer() and abs(value) < 1e21 else value
+            return self._save(f"number {shown}", schema.go_type)
         return self._mismatch(schema, value)
 
     def _number(self, schema: Schema, value: Any) -> Any:
         if value.__class__ is float:
-            return int(value) if value.is_integer() and abs(value) < 1e21 else value
+            return int(value) if value.is_integer() and -(2**63) <= value < 2**64 else value
         return value if value.__class__ is int else self._mismatch(schema, value)
 
     def _boolean(self, schema: Schema, value: Any) -> Any:

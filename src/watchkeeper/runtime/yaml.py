@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from watchkeeper.runtime.json_text import check_depth
 from watchkeeper.runtime.repeated import repeats_fields
 
 
@@ -34,6 +35,7 @@ def _read_json(data: bytes) -> Any:
     """JSON with sorted fields, or None for what must be read as YAML: other texts, and such as set a field twice."""
     try:
         found = orjson.loads(data)
+        check_depth(found)
         if repeats_fields(data, found):
             return None
         return _without_whole_floats(orjson.loads(orjson.dumps(found, option=orjson.OPT_SORT_KEYS)))
@@ -51,7 +53,7 @@ def _without_whole_floats(value: Any) -> Any:
         for index, item in enumerate(value):
             if isinstance(item, (dict, list, float)):
                 value[index] = _without_whole_floats(item)
-    elif isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+    elif isinstance(value, float) and value.is_integer() and -(2**63) <= value < 2**64:
         return int(value)
     return value
 

@@ -177,7 +177,7 @@ def _jsonable(value: Any, text: str) -> Any:
         if math.isnan(value) or math.isinf(value):
             name = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
             raise YamlError(f"json: unsupported value: {name}")
-        if value.is_integer() and abs(value) < 1e21:
+        if value.is_integer() and -(2**63) <= value < 2**64:
             return int(value)
     return value
 

@@ -62,7 +62,10 @@ def _map_problem(text: bytes) -> str | None:
     problem = syntax_error(text)
     if problem is not None:
         return problem
-    found = type(json.loads(text))
+    try:
+        found = type(json.loads(text))
+    except RecursionError:
+        return "exceeded max depth"
     if found in (dict, type(None)):
         return None
     return f"json: cannot unmarshal {_JSON_TYPES.get(found, 'number')} into Go value of type map[string]interface {{}}"

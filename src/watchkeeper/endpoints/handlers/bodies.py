@@ -53,5 +53,5 @@ def as_text(body: bytes, media_type: str) -> bytes:
         return body
     try:
         return orjson.dumps(object_of(body))
-    except ProtobufError as error:
+    except (ProtobufError, orjson.JSONEncodeError) as error:
         raise bad_request(str(error)) from None

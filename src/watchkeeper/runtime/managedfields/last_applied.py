@@ -43,7 +43,7 @@ def _allowed(node: MapNode, live: Object) -> FieldSet | None:
         check(node, applied, allow_repeated=False)
         differing = compare(node, applied, live)
         return difference(difference(fields_of(node, applied), differing.changed), differing.removed)
-    except (ValueError, Mismatch):
+    except (ValueError, RecursionError, Mismatch):
         return None
 
 
