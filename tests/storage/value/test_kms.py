@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from kms_plugin import Plugin
 
 from watchkeeper.kv.memory import MemoryKV
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
@@ -21,6 +20,7 @@ from watchkeeper.storage.value.encryption import Encryption
 from watchkeeper.storage.value.interface import KeyNeeded, TransformError, with_keys
 from watchkeeper.storage.value.kms import KMSTransformer
 from watchkeeper.testing.clock import ManualClock
+from watchkeeper.testing.kms_plugin import Plugin
 
 SECRETS = GroupResource("", "secrets")
 CONTEXT = b"/registry/secrets/a/x"

@@ -22,7 +22,10 @@ from watchkeeper.storage.value.secretbox import Secretbox
 
 log = logging.getLogger(__name__)
 
+LOOK_SECONDS = 1.0
+"""How often it is looked whether the file is another one."""
 RELOAD_SECONDS = 60.0
+"""How often it is read even if it seems to be the same."""
 CLOSE_GRACE_SECONDS = 10.0
 
 _PREFIXES = {"aesgcm": b"k8s:enc:aesgcm:v1:", "aescbc": b"k8s:enc:aescbc:v1:", "secretbox": b"k8s:enc:secretbox:v1:"}
@@ -112,7 +115,7 @@ class Encryption:
     def __init__(
         self, path: Path, *, reload: bool = False, connect: Connect = connect_grpc, clock: Clock = SYSTEM_CLOCK
     ) -> None:
-        """Reads the file. Raises ConfigError. `reload`: look for changes every minute, once started."""
+        """Reads the file. Raises ConfigError. `reload`: look for changes all the time, once started."""
         self._path = path
         self._reload = reload
         self._connect = connect
@@ -159,9 +162,13 @@ class Encryption:
         return "; ".join(plugin.health for plugin in self._generation.plugins if plugin.health)
 
     async def _watch_file(self) -> None:
+        seen, read_at = _stamp(self._path), self._clock.monotonic()
         while True:
-            await self._clock.sleep(RELOAD_SECONDS)
-            await self.reload()
+            await self._clock.sleep(LOOK_SECONDS)
+            stamp, now = _stamp(self._path), self._clock.monotonic()
+            if stamp != seen or now >= read_at + RELOAD_SECONDS:
+                seen, read_at = stamp, now
+                await self.reload()
 
     async def reload(self) -> bool:
         """Take over a changed file, if it is sound and its plugins are well. Returns whether it did."""
@@ -204,6 +211,15 @@ def _read(path: Path) -> str:
     if not text.strip():
         raise ConfigError(f'encryption provider configuration file "{path}" is empty')
     return text
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes when the file does, as far as the file system tells; () when there is none at the moment."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _digest(text: str) -> str:

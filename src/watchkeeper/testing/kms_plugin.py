@@ -14,9 +14,10 @@ from watchkeeper.storage.value import wire
 
 
 class Plugin:
-    """Serves KMS v2. Its state can be changed while it serves."""
+    """Serves KMS v2. Its state can be changed while it serves: which keys it has, which it wraps with, how it is."""
 
     def __init__(self, socket: Path) -> None:
+        """`socket`: where it is going to listen."""
         self.endpoint = f"unix://{socket}"
         self.keys = {"one": AESGCM(os.urandom(32))}
         self.key_id = "one"
@@ -28,12 +29,14 @@ class Plugin:
         self._server: Any = None
 
     def rotate(self, key_id: str) -> None:
+        """Wrap with a new key from now on."""
         self.keys[key_id] = AESGCM(os.urandom(32))
         self.key_id = key_id
 
     async def start(self) -> None:
+        """Listen on the socket."""
         self._server = grpc.aio.server()
-        handlers = {
+        handlers: dict[str, Any] = {
             name: grpc.unary_unary_rpc_method_handler(method)
             for name, method in (("Status", self._status), ("Encrypt", self._encrypt), ("Decrypt", self._decrypt))
         }
@@ -44,6 +47,7 @@ class Plugin:
         await self._server.start()
 
     async def stop(self) -> None:
+        """End at once."""
         await self._server.stop(None)
 
     async def _answer(self, name: str, context: Any) -> None:
