@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from watchkeeper.admission.expression.checking import CheckedExpressions
 from watchkeeper.admission.interface import Chain, Plugin
 from watchkeeper.admission.namespace_lifecycle import NamespaceLifecycle
 from watchkeeper.admission.objects import (
@@ -16,7 +17,9 @@ from watchkeeper.admission.objects import (
     TaintNodesByCondition,
 )
 from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
+from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
 from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
+from watchkeeper.apis.protobuf import object_of
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.authn.interface import TokenAuthenticator
 from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
@@ -35,7 +38,9 @@ from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, Storag
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
+from watchkeeper.server.admission_policies import AdmissionPolicies
 from watchkeeper.server.custom_resources import STORES, CustomResourceSupport, with_definitions
+from watchkeeper.server.equivalents import ServedEquivalents
 from watchkeeper.server.field_managers import field_manager_for
 from watchkeeper.server.version import version_info
 from watchkeeper.server.virtual import VirtualResources
@@ -75,7 +80,7 @@ class Assembly:
         self.allocator = ServiceAllocator(options.service_networks, options.node_ports, self.records)
         self.registry = BuiltinRegistry(
             self.scheme,
-            with_definitions(self.scheme, builtin_behaviors()),
+            with_definitions(self.scheme, builtin_behaviors().including(checked_behaviors(CheckedExpressions()))),
             self._open_storage,
             BuiltinOptions(
                 event_ttl=options.event_ttl,
@@ -85,6 +90,14 @@ class Assembly:
             ),
         )
         self.served = ServedTable()
+        self.equivalents = ServedEquivalents(self.served)
+        self.policies = AdmissionPolicies(
+            self.scheme,
+            self.served,
+            equivalents=self.equivalents,
+            authorizer=options.authorizer,
+            read_namespace=self.find_namespace,
+        )
         self.services = Services(
             scheme=self.scheme,
             admission=Chain([*self._plugins(), *options.extra_plugins]),
@@ -130,6 +143,7 @@ class Assembly:
             spec.kind,
             behavior.selectable_fields,
             decode_old=self._decode_old(spec),
+            protobuf=object_of,
         )
         fields = (behavior.trigger_field,) if behavior.trigger_field else ()
         return self.storage.storage(spec.resource, codec, index_fields=fields)
@@ -156,6 +170,7 @@ class Assembly:
             DefaultStorageClass(lambda: self.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
             PersistentVolumeClaimResize(lambda: self.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
             DefaultIngressClass(lambda: self.list_objects(GroupResource("networking.k8s.io", "ingressclasses"))),
+            self.policies.validating,
         ]
 
     def store(self, group: str, resource: str) -> Store:
@@ -197,6 +212,18 @@ class Assembly:
             return None
         status: Object = found.data().get("status") or {}
         return status.get("phase") == "Terminating"
+
+    def find_namespace(self, name: str) -> Object | Awaitable[Object | None] | None:
+        """A Namespace as it is stored, None when it does not exist; an awaitable when memory cannot tell."""
+        store = self.store("", "namespaces")
+        found = store.storage.get_nowait(f"{store.prefix}/{name}", resource_version="")
+        return found.data() if found is not None else self._find(store, name)
+
+    async def _find(self, store: Store, name: str) -> Object | None:
+        try:
+            return (await store.storage.get(f"{store.prefix}/{name}")).data()
+        except KeyNotFound:
+            return None
 
     async def _find_priority_class(self, name: str) -> Object | None:
         store = self.store("scheduling.k8s.io", "priorityclasses")

@@ -1,14 +1,14 @@
-"""Keeps the authorization policy equal to the roles and bindings that are stored."""
+"""Keeps policies in memory equal to what is stored: roles and bindings, and whatever else requests are judged by."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from typing import Any, Protocol
 
 from watchkeeper.aio.backoff import Backoff
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.authz.rbac.policy import GROUP, KINDS, Policy
+from watchkeeper.authz.rbac.policy import GROUP, KINDS
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.storage.interface import EventType, Interface, Watcher, WatchEvent, WatchOptions
 from watchkeeper.storage.interface import Match as VersionMatch
@@ -16,12 +16,29 @@ from watchkeeper.storage.interface import Match as VersionMatch
 log = logging.getLogger(__name__)
 
 RESOURCES = {kind: GroupResource(GROUP, kind.lower() + "s") for kind in KINDS}
+"""The kinds of RBAC, and where their objects are."""
+
+
+class Followed(Protocol):
+    """What is kept equal to stored objects of some kinds."""
+
+    def put(self, obj: dict[str, Any]) -> None:
+        """Take in an object, in place of the one of that kind and name."""
+        ...
+
+    def remove(self, obj: dict[str, Any]) -> None:
+        """Forget an object."""
+        ...
+
+    def replace(self, kind: str, objects: list[Any]) -> None:
+        """Take in all objects of a kind, forgetting those that are not there any more."""
+        ...
 
 
 class PolicyFeed:
-    """Follows the four kinds, each by a watch that begins with what there is and is opened anew when it ends."""
+    """Follows kinds, each by a watch that begins with what there is and is opened anew when it ends."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Followed) -> None:
         self._policy = policy
         self._tasks = TaskOwner("policy")
         self._synced: dict[str, asyncio.Event] = {}

@@ -7,7 +7,7 @@ import enum
 import functools
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from watchkeeper.admission.rbac_escalation import RbacEscalation
@@ -31,6 +31,8 @@ from watchkeeper.endpoints.filters.request_deadline import check_deadline
 from watchkeeper.endpoints.handlers.discovery import RootPath
 from watchkeeper.endpoints.router import Router
 from watchkeeper.kv.interface import KV
+from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.server import admission_policies
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.credentials import Credentials, load_credentials
@@ -41,7 +43,7 @@ from watchkeeper.server.kubeconfig import write_kubeconfig
 from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
 from watchkeeper.server.metrics.storage import StorageMetrics
 from watchkeeper.server.options import ServeOptions
-from watchkeeper.server.policy_feed import RESOURCES, PolicyFeed
+from watchkeeper.server.policy_feed import RESOURCES, Followed, PolicyFeed
 from watchkeeper.server.service_account_key import service_account_key
 from watchkeeper.server.sockets import open_tcp, open_unix
 from watchkeeper.server.storage import check_encryption, open_factory, storage_factory
@@ -138,6 +140,7 @@ class Server:
         self.assembly.services.min_request_timeout = options.min_request_timeout
         await self.assembly.load_allocations()
         await self._bootstrap()
+        await self._follow("admission-policies", self.assembly.policies, admission_policies.RESOURCES)
         self.assembly.custom.start()
         await self.assembly.custom.wait()
         if options.app:
@@ -190,11 +193,16 @@ class Server:
         if self.options.authorization != "RBAC":
             return
         await bootstrap.policy()
-        feed = PolicyFeed(self.policy)
-        self._undo.append(("policy", feed.close))
-        for kind, store in policy_stores.items():
+        await self._follow("rbac-policy", self.policy, RESOURCES)
+
+    async def _follow(self, name: str, followed: Followed, resources: Mapping[str, GroupResource]) -> None:
+        """Keep something equal to the objects of some kinds; returns once it knows them all."""
+        feed = PolicyFeed(followed)
+        self._undo.append((name, feed.close))
+        for kind, resource in resources.items():
+            store = self.assembly.store(resource.group, resource.resource)
             feed.follow(kind, store.storage, f"{store.prefix}/")
-        self.health.add(Check("rbac-policy", lambda: _require(not feed.missing(), f"unknown: {feed.missing()}")))
+        self.health.add(Check(name, lambda: _require(not feed.missing(), f"unknown: {feed.missing()}")))
         await feed.wait()
 
     def _app(self, authorizer: Authorizer, authenticator: RequestAuthenticator) -> App:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from watchkeeper.admission.expression import compiled
-from watchkeeper.admission.expression.compiled import ReturnType
-from watchkeeper.admission.expression.compiler import ExpressionCompiler
+from typing import TYPE_CHECKING
+
 from watchkeeper.apis.admissionregistration.expressions import Scope, Use
 
-_WANTED: dict[Use, ReturnType] = {
-    Use.CONDITION: compiled.BOOL,
-    Use.VALIDATION: compiled.BOOL,
-    Use.MESSAGE: compiled.STRING,
-    Use.AUDIT_ANNOTATION: compiled.STRING_OR_NULL,
-    Use.APPLY_CONFIGURATION: compiled.CONFIGURATION,
-    Use.JSON_PATCH: compiled.PATCHES,
-}
+if TYPE_CHECKING:
+    from watchkeeper.admission.expression.compiled import ReturnType
+    from watchkeeper.admission.expression.compiler import ExpressionCompiler
+
 _PATCHES = frozenset({Use.APPLY_CONFIGURATION, Use.JSON_PATCH})
 
 
@@ -31,13 +26,28 @@ class CheckedScope:
     def problem(self, expression: str, use: Use) -> str | None:
         """Compile an expression."""
         authorizer = use is not Use.MESSAGE
-        found = self._compiler.compile(expression, _WANTED[use], authorizer=authorizer, patches=use in _PATCHES)
+        found = self._compiler.compile(expression, _wanted(use), authorizer=authorizer, patches=use in _PATCHES)
         return found.problem or None
 
 
 class CheckedExpressions:
-    """Implements `Expressions`: for `checked_behaviors`."""
+    """Implements `Expressions`: for `checked_behaviors`. The compiler is loaded when it is first needed."""
 
     def scope(self, *, params: bool, variables: bool) -> Scope:
         """A scope of its own."""
+        from watchkeeper.admission.expression.compiler import ExpressionCompiler
+
         return CheckedScope(ExpressionCompiler(params=params, variables=variables))
+
+
+def _wanted(use: Use) -> ReturnType:
+    from watchkeeper.admission.expression import compiled
+
+    return {
+        Use.CONDITION: compiled.BOOL,
+        Use.VALIDATION: compiled.BOOL,
+        Use.MESSAGE: compiled.STRING,
+        Use.AUDIT_ANNOTATION: compiled.STRING_OR_NULL,
+        Use.APPLY_CONFIGURATION: compiled.CONFIGURATION,
+        Use.JSON_PATCH: compiled.PATCHES,
+    }[use]
