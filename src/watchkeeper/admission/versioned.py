@@ -6,8 +6,9 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from watchkeeper.admission.interface import Attributes, Object
+from watchkeeper.meta.errors import internal_error
 from watchkeeper.meta.gvk import GroupVersionKind
-from watchkeeper.runtime.scheme import gvk_of
+from watchkeeper.runtime.scheme import NotRegistered, gvk_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class VersionedObjects:
         self._old: dict[GroupVersionKind, Object | None] = {}
 
     async def at(self, kind: GroupVersionKind) -> Versioned:
-        """Both objects at a version. Raises ApiError, NotRegistered."""
+        """Both objects at a version. Raises ApiError; a 500 for a version that nobody knows."""
         found = self._found.get(kind)
         if found is None:
             if kind not in self._old:
@@ -61,5 +62,8 @@ class VersionedObjects:
         versions = self._attributes.versions
         if obj is None or versions is None:
             return obj
-        found = versions.convert(obj, kind)
+        try:
+            found = versions.convert(obj, kind)
+        except NotRegistered as problem:
+            raise internal_error(str(problem)) from problem
         return await found if isinstance(found, Awaitable) else found

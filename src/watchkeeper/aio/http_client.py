@@ -7,17 +7,33 @@ search for.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 _MAX_IDLE = 4
 _MAX_HEADER_BYTES = 64 * 1024
 _DEFAULT_PORTS = {"https": 443, "http": 80}
+_PLAIN_HTTP = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"})
+"""What OpenSSL calls it when the other side does not speak TLS."""
+
+
+Resolve = Callable[[], Awaitable[tuple[str, int]]]
+"""Finds out where to connect to: host and port. Raises ResolveError."""
 
 
 class HttpError(Exception):
     """No answer came; the message tells why."""
+
+
+class ResolveError(Exception):
+    """Nobody knows where to connect to; the message tells why."""
+
+
+class _Failed(Exception):
+    """Why no answer came; `post` says to whom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +65,13 @@ class JsonPoster:
         *,
         ssl_context: ssl.SSLContext | None = None,
         server_name: str | None = None,
+        resolve: Resolve | None = None,
         max_body: int = 64 * 1024 * 1024,
     ) -> None:
-        """`server_name` is whom the certificate must name, if not the URL's host. Raises ValueError."""
+        """`server_name` is whom the certificate must name, if not the URL's host. Raises ValueError.
+
+        `resolve` is asked before each connection where it is to go to; without one that is the URL's host and port.
+        """
         parts = urlsplit(url)
         if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
             raise ValueError(f"{url!r} is no URL to post to")
@@ -62,19 +82,26 @@ class JsonPoster:
         self._authority = parts.netloc.rpartition("@")[2]
         self._ssl = (ssl_context or ssl.create_default_context()) if parts.scheme == "https" else None
         self._server_name = (server_name or self._host) if self._ssl is not None else None
+        self._resolve = resolve
         self._max_body = max_body
         self._idle: list[_Connection] = []
 
     def __repr__(self) -> str:
         return f"<JsonPoster {self.url}, {len(self._idle)} idle>"
 
-    async def post(self, body: bytes, *, timeout: float) -> HttpAnswer:
-        """The answer to one POST; `timeout` in seconds covers all of it. Raises HttpError."""
+    async def post(self, body: bytes, *, timeout: float, query: str = "") -> HttpAnswer:
+        """The answer to one POST; `timeout` in seconds covers all of it.
+
+        `query` is put behind the URL's path where the URL has no query of its own. Raises HttpError.
+        """
+        suffix = f"?{query}" if query else ""
         try:
             async with asyncio.timeout(timeout):
-                return await self._post(body)
+                return await self._post(body, suffix)
+        except _Failed as problem:
+            raise HttpError(f'Post "{self.url}{suffix}": {problem}') from problem
         except TimeoutError:
-            raise self._error("context deadline exceeded (Client.Timeout exceeded while awaiting headers)") from None
+            raise HttpError(f'Post "{self.url}{suffix}": context deadline exceeded') from None
 
     def close(self) -> None:
         """Close what is idle."""
@@ -82,42 +109,52 @@ class JsonPoster:
             connection.close()
         self._idle.clear()
 
-    def _error(self, problem: str) -> HttpError:
-        return HttpError(f'Post "{self.url}": {problem}')
-
-    async def _post(self, body: bytes) -> HttpAnswer:
+    async def _post(self, body: bytes, suffix: str) -> HttpAnswer:
         while True:
             connection = self._idle.pop() if self._idle else await self._connect()
             try:
-                return await self._exchange(connection, body)
+                return await self._exchange(connection, body, suffix)
             except (OSError, EOFError) as problem:
                 connection.close()
                 # A kept connection may have been closed meanwhile; a fresh one tells the truth.
                 if not connection.used:
-                    raise self._error(str(problem) or "EOF") from problem
+                    raise _Failed("EOF" if isinstance(problem, EOFError) else _os_text(problem)) from problem
+            except ValueError as problem:
+                connection.close()
+                raise _Failed(f"net/http: HTTP/1.x transport connection broken: {problem}") from problem
             except BaseException:
                 connection.close()
                 raise
 
     async def _connect(self) -> _Connection:
-        where = f"{self._host}:{self._port}"
+        host, port = self._host, self._port
+        if self._resolve is not None:
+            try:
+                host, port = await self._resolve()
+            except ResolveError as problem:
+                raise _Failed(str(problem)) from problem
+        where = f"dial tcp [{host}]:{port}" if ":" in host else f"dial tcp {host}:{port}"
         try:
             reader, writer = await asyncio.open_connection(
-                self._host, self._port, ssl=self._ssl, server_hostname=self._server_name, limit=_MAX_HEADER_BYTES
+                host, port, ssl=self._ssl, server_hostname=self._server_name, limit=_MAX_HEADER_BYTES
             )
         except ssl.SSLCertVerificationError as problem:
-            raise self._error(f"tls: failed to verify certificate: x509: {_certificate_problem(problem)}") from problem
+            raise _Failed(f"tls: failed to verify certificate: x509: {_certificate_problem(problem)}") from problem
         except ssl.SSLError as problem:
-            raise self._error(f"tls: {problem.reason or problem}") from problem
+            if problem.reason in _PLAIN_HTTP:
+                raise _Failed("http: server gave HTTP response to HTTPS client") from problem
+            raise _Failed(f"remote error: tls: {problem.reason or problem}") from problem
+        except socket.gaierror as problem:
+            raise _Failed(f"dial tcp: lookup {host}: no such host") from problem
         except ConnectionRefusedError as problem:
-            raise self._error(f"dial tcp {where}: connect: connection refused") from problem
+            raise _Failed(f"{where}: connect: connection refused") from problem
         except OSError as problem:
-            raise self._error(f"dial tcp {where}: {problem.strerror or problem}") from problem
+            raise _Failed(f"{where}: {_os_text(problem)}") from problem
         return _Connection(reader, writer)
 
-    async def _exchange(self, connection: _Connection, body: bytes) -> HttpAnswer:
+    async def _exchange(self, connection: _Connection, body: bytes, suffix: str) -> HttpAnswer:
         head = (
-            f"POST {self._target} HTTP/1.1\r\nHost: {self._authority}\r\nContent-Type: application/json\r\n"
+            f"POST {self._target}{suffix} HTTP/1.1\r\nHost: {self._authority}\r\nContent-Type: application/json\r\n"
             f"Accept: application/json\r\nUser-Agent: kube-apiserver-admission\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         connection.writer.write(head.encode("latin-1", "replace") + body)
@@ -137,11 +174,11 @@ class JsonPoster:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
-            raise self._error("the headers of the answer are too large") from None
+            raise _Failed("the headers of the answer are too large") from None
         first, *lines = head.decode("latin-1").split("\r\n")
         parts = first.split(" ", 2)
         if len(parts) < 2 or not parts[0].startswith("HTTP/1.") or not parts[1].isdigit():
-            raise self._error(f'net/http: HTTP/1.x transport connection broken: malformed HTTP response "{first}"')
+            raise _Failed(f'net/http: HTTP/1.x transport connection broken: malformed HTTP response "{first}"')
         headers: dict[str, str] = {}
         for line in lines:
             name, _, value = line.partition(":")
@@ -180,8 +217,15 @@ class JsonPoster:
 
     def _bounded(self, body: bytes, size: int) -> bytes:
         if size > self._max_body:
-            raise self._error(f"the answer has more than {self._max_body} bytes")
+            raise _Failed(f"the answer has more than {self._max_body} bytes")
         return body
+
+
+def _os_text(problem: OSError) -> str:
+    """What Go says of an error of the system, as far as it says otherwise."""
+    if isinstance(problem, ConnectionResetError):
+        return "read: connection reset by peer"
+    return (problem.strerror or str(problem) or "EOF").lower()
 
 
 def _has_end(headers: dict[str, str]) -> bool:

@@ -39,6 +39,7 @@ from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
 from watchkeeper.server.admission_policies import AdmissionPolicies
+from watchkeeper.server.admission_webhooks import AdmissionWebhooks
 from watchkeeper.server.custom_resources import STORES, CustomResourceSupport, with_definitions
 from watchkeeper.server.equivalents import ServedEquivalents
 from watchkeeper.server.field_managers import field_manager_for
@@ -97,6 +98,12 @@ class Assembly:
             equivalents=self.equivalents,
             authorizer=options.authorizer,
             read_namespace=self.find_namespace,
+        )
+        self.webhooks = AdmissionWebhooks(
+            equivalents=self.equivalents,
+            authorizer=options.authorizer,
+            read_namespace=self.find_namespace,
+            find_service=self._find_service,
         )
         self.services = Services(
             scheme=self.scheme,
@@ -170,7 +177,10 @@ class Assembly:
             DefaultStorageClass(lambda: self.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
             PersistentVolumeClaimResize(lambda: self.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
             DefaultIngressClass(lambda: self.list_objects(GroupResource("networking.k8s.io", "ingressclasses"))),
+            self.webhooks.mutating,
+            self.policies.mutating,
             self.policies.validating,
+            self.webhooks.validating,
         ]
 
     def store(self, group: str, resource: str) -> Store:
@@ -219,9 +229,12 @@ class Assembly:
         found = store.storage.get_nowait(f"{store.prefix}/{name}", resource_version="")
         return found.data() if found is not None else self._find(store, name)
 
-    async def _find(self, store: Store, name: str) -> Object | None:
+    async def _find_service(self, namespace: str, name: str) -> Object | None:
+        return await self._find(self.store("", "services"), f"{namespace}/{name}")
+
+    async def _find(self, store: Store, key: str) -> Object | None:
         try:
-            return (await store.storage.get(f"{store.prefix}/{name}")).data()
+            return (await store.storage.get(f"{store.prefix}/{key}")).data()
         except KeyNotFound:
             return None
 
@@ -245,6 +258,7 @@ class Assembly:
             watcher.close()
         await self.custom.close()
         await self.records.close()
+        self.webhooks.close()
 
 
 def _gvk(obj: Object) -> Any:

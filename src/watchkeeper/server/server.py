@@ -32,7 +32,7 @@ from watchkeeper.endpoints.handlers.discovery import RootPath
 from watchkeeper.endpoints.router import Router
 from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
-from watchkeeper.server import admission_policies
+from watchkeeper.server import admission_policies, admission_webhooks
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.credentials import Credentials, load_credentials
@@ -141,6 +141,7 @@ class Server:
         await self.assembly.load_allocations()
         await self._bootstrap()
         await self._follow("admission-policies", self.assembly.policies, admission_policies.RESOURCES)
+        await self._follow("admission-webhooks", self.assembly.webhooks, admission_webhooks.RESOURCES)
         self.assembly.custom.start()
         await self.assembly.custom.wait()
         if options.app:
@@ -215,6 +216,7 @@ class Server:
         self.metrics.add(requests.collect)
         self.metrics.add(StorageMetrics(self.storage.monitors, self.assembly.registry.stores()).collect)
         self.metrics.add(filter_collector(in_flight, authentication))
+        self.metrics.add(self.assembly.webhooks.collect)
         filters: list[Filter] = [
             requests,
             mark_long_running,

@@ -4,8 +4,8 @@ Each is parsed once and then applied to one state after another. What is given i
 parts with it.
 """
 
-from watchkeeper.runtime.patch.json_patch import JsonPatch
+from watchkeeper.runtime.patch.json_patch import JsonPatch, PatchError
 from watchkeeper.runtime.patch.merge_patch import MergePatch
 from watchkeeper.runtime.patch.strategic import StrategicPatch
 
-__all__ = ["JsonPatch", "MergePatch", "StrategicPatch"]
+__all__ = ["JsonPatch", "MergePatch", "PatchError", "StrategicPatch"]

@@ -34,4 +34,9 @@ def read_patch(body: bytes, *, prefix: str) -> tuple[Object | None, Pairs | None
 
 def mismatch(value: Any, where: str, *, prefix: str) -> ApiError:
     """400: a value of the wrong type; `where` names the place as Go does."""
-    return errors.bad_request(f"{prefix}json: cannot unmarshal {_JSON_TYPES[type(value)]} into Go {where}")
+    return errors.bad_request(f"{prefix}{go_mismatch(value, where)}")
+
+
+def go_mismatch(value: Any, where: str) -> str:
+    """What Go says of a value of the wrong type."""
+    return f"json: cannot unmarshal {_JSON_TYPES[type(value)]} into Go {where}"

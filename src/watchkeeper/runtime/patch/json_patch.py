@@ -13,17 +13,24 @@ import orjson
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.runtime.patch.documents import mismatch, read_document
+from watchkeeper.runtime.json_text import JsonError, read_json
+from watchkeeper.runtime.patch.documents import go_mismatch, mismatch, read_document
 
 MAX_OPERATIONS = 10_000
 _KNOWN = frozenset({"op", "path", "from", "value"})
 _PREFIX = "error decoding patch: "
 _ABSENT = object()
 _MAX_COPIED_BYTES = 3 * 1024 * 1024
+_MISSING = "missing value"
+_INVALID_INDEX = "invalid index referenced"
 
 
-class _DoesNotApply(Exception):
-    """An operation found what it needs missing."""
+class PatchError(Exception):
+    """A patch that does not apply, or is none; the message is the library's."""
+
+
+class _Wrong(PatchError):
+    """What is wrong at one place, which the operation tells."""
 
 
 class JsonPatch:
@@ -42,25 +49,46 @@ class JsonPatch:
             raise errors.request_entity_too_large(
                 f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
             )
-        self._operations: list[dict[str, Any]] = operations
+        self.operations: list[dict[str, Any]] = operations
+
+    @classmethod
+    def of_webhook(cls, text: bytes) -> JsonPatch:
+        """A document that no client sent: it may be as long as it likes. Raises PatchError."""
+        try:
+            operations = read_json(text)
+        except JsonError as error:
+            raise PatchError(str(error)) from error
+        operations = [] if operations is None else operations
+        if not isinstance(operations, list):
+            raise PatchError(go_mismatch(operations, "value of type jsonpatch.Patch"))
+        for each in operations:
+            if not isinstance(each, (dict, type(None))):
+                raise PatchError(go_mismatch(each, "value of type jsonpatch.Operation"))
+        patch = cls(b"null")
+        patch.operations = [{} if each is None else each for each in operations]
+        return patch
 
     def strict_errors(self) -> list[str]:
         """Members of operations that mean nothing."""
         return [
             f'json patch unknown field "[{index}].{name}"'
-            for index, operation in enumerate(self._operations)
+            for index, operation in enumerate(self.operations)
             for name in operation
             if name not in _KNOWN
         ]
 
     def apply(self, document: Any) -> Any:
         """The patched document. Raises a 422 when an operation does not apply; then nothing has changed."""
-        holder = _Document(document)
         try:
-            for operation in self._operations:
-                holder.apply(operation)
-        except _DoesNotApply:
+            return self.result(document)
+        except PatchError:
             raise does_not_apply() from None
+
+    def result(self, document: Any) -> Any:
+        """The patched document, which may share parts with the one given. Raises PatchError."""
+        holder = _Document(document)
+        for operation in self.operations:
+            holder.apply(operation)
         return holder.root
 
 
@@ -87,119 +115,153 @@ class _Document:
         self._copied = 0
 
     def apply(self, operation: dict[str, Any]) -> None:
-        """Carry one operation out. Raises _DoesNotApply."""
-        act = _ACTIONS.get(operation.get("op"))  # type: ignore[arg-type]
-        path = operation.get("path")
-        if act is None or not isinstance(path, str):
-            raise _DoesNotApply
-        act(self, operation, path)
+        """Carry one operation out. Raises PatchError."""
+        name = operation.get("op")
+        act = _ACTIONS.get(name) if isinstance(name, str) else None
+        if act is None:
+            raise PatchError(f"Unexpected kind: {name if isinstance(name, str) else 'unknown'}")
+        act(self, operation)
 
-    def _add(self, operation: dict[str, Any], path: str) -> None:
-        self.set(path, operation.get("value"), insert=True)
+    def _add(self, operation: dict[str, Any]) -> None:
+        path = _path(operation, "add")
+        place = self._place(path)
+        if place is None:
+            raise PatchError(f'add operation does not apply: doc is missing path: "{path}": {_MISSING}')
+        try:
+            self._insert(*place, operation.get("value"))
+        except _Wrong as problem:
+            raise PatchError(f"error in add for path: '{path}': {problem}") from None
 
-    def _replace(self, operation: dict[str, Any], path: str) -> None:
-        value = operation.get("value")
-        if path:
-            self.set(path, value, insert=False)
-        elif isinstance(value, (dict, list)):
-            self.root = value
+    def _replace(self, operation: dict[str, Any]) -> None:
+        path, value = _path(operation, "replace"), operation.get("value")
+        if not path:
+            if isinstance(value, (dict, list)):
+                self.root = value
+            return
+        place = self._place(path)
+        if place is None:
+            raise PatchError(f"replace operation does not apply: doc is missing path: {path}: {_MISSING}")
+        parent, key = place
+        if isinstance(parent, dict):
+            parent[key] = value
+            return
+        try:
+            parent[_index(key, len(parent))] = value
+        except _Wrong:
+            raise PatchError(f"replace operation does not apply: doc is missing key: {path}: {_MISSING}") from None
 
-    def _remove(self, _operation: dict[str, Any], path: str) -> None:
-        self.take(path)
+    def _remove(self, operation: dict[str, Any]) -> None:
+        path = _path(operation, "remove")
+        place = self._place(path)
+        if place is None:
+            raise PatchError(f'remove operation does not apply: doc is missing path: "{path}": {_MISSING}')
+        try:
+            _take(*place)
+        except _Wrong as problem:
+            raise PatchError(f"error in remove for path: '{path}': {problem}") from None
 
-    def _move(self, operation: dict[str, Any], path: str) -> None:
-        source = operation.get("from")
-        if not isinstance(source, str):
-            raise _DoesNotApply
-        self.set(path, self.take(source), insert=True)
+    def _move(self, operation: dict[str, Any]) -> None:
+        source = _source(operation, "move")
+        place = self._place(source)
+        if place is None:
+            raise PatchError(f"move operation does not apply: doc is missing from path: {source}: {_MISSING}")
+        try:
+            value = _take(*place)
+        except _Wrong as problem:
+            raise PatchError(f"error in move for path: '{place[1]}': {problem}") from None
+        path = _path(operation, "move")
+        place = self._place(path)
+        if place is None:
+            raise PatchError(f"move operation does not apply: doc is missing destination path: {path}: {_MISSING}")
+        try:
+            self._insert(*place, value)
+        except _Wrong as problem:
+            raise PatchError(f"error in move for path: '{path}': {problem}") from None
 
-    def _copy(self, operation: dict[str, Any], path: str) -> None:
-        source = operation.get("from")
-        if not isinstance(source, str):
-            raise _DoesNotApply
-        value = self.get(_split(source))
+    def _copy(self, operation: dict[str, Any]) -> None:
+        source = _source(operation, "copy")
+        place = self._place(source)
+        if place is None:
+            raise PatchError(f"copy operation does not apply: doc is missing from path: {source}: {_MISSING}")
+        try:
+            value = _get(*place)
+        except _Wrong as problem:
+            raise PatchError(f"error in copy for from: '{source}': {problem}") from None
+        path = _path(operation, "copy")
+        place = self._place(path)
+        if place is None:
+            raise PatchError(f"copy operation does not apply: doc is missing destination path: {path}: {_MISSING}")
         encoded = orjson.dumps(None if value is _ABSENT else value)
         self._copied += len(encoded)
         if self._copied > _MAX_COPIED_BYTES:
-            raise _DoesNotApply
-        self.set(path, orjson.loads(encoded), insert=True)
+            size = f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}"
+            raise PatchError(f"{size}, exceeding the limit {_MAX_COPIED_BYTES}")
+        try:
+            self._insert(*place, orjson.loads(encoded))
+        except _Wrong as problem:
+            raise PatchError(f"error while adding value during copy: {problem}") from None
 
-    def _test(self, operation: dict[str, Any], path: str) -> None:
-        value = self.get(_split(path)) if path else self.root
+    def _test(self, operation: dict[str, Any]) -> None:
+        path = _path(operation, "test")
+        if path:
+            place = self._place(path)
+            if place is None:
+                raise PatchError(f"test operation does not apply: is missing path: {path}: {_MISSING}")
+            try:
+                value = _get(*place)
+            except _Wrong as problem:
+                raise PatchError(f"error in test for path: '{path}': {problem}") from None
+        else:
+            value = self.root
         if not _equal(None if value is _ABSENT else value, operation.get("value")):
-            raise _DoesNotApply
+            raise PatchError(f"testing value {path} failed: test failed")
 
     # -- walking ----------------------------------------------------------------------------------------------
 
-    def get(self, parts: list[str]) -> Any:
-        """The value at a path; _ABSENT for a member that its object lacks."""
-        value = self.root
-        for index, part in enumerate(parts):
-            last = index == len(parts) - 1
-            if isinstance(value, dict):
-                if part in value:
-                    value = value[part]
-                elif last:
-                    return _ABSENT
-                else:
-                    raise _DoesNotApply
-            elif isinstance(value, list):
-                value = value[_index(part, len(value))]
-            else:
-                raise _DoesNotApply
-        return value
-
-    def _parent(self, parts: list[str]) -> Any:
-        """The container that a path's last part is in, ready to be changed."""
+    def _place(self, path: str) -> tuple[Any, str] | None:
+        """The container that a path's last part is in, ready to be changed, and that part; None when there is none."""
+        if "/" not in path:
+            return None
+        parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+        if not isinstance(self.root, (dict, list)):
+            return None
         value = self.root = self._mine(self.root)
         for part in parts[:-1]:
-            if isinstance(value, dict):
-                if part not in value:
-                    raise _DoesNotApply
-                value[part] = self._mine(value[part])
-                value = value[part]
-            else:
-                at = _index(part, len(value))
-                value[at] = self._mine(value[at])
-                value = value[at]
-        return value
+            try:
+                inner = _get(value, part)
+            except _Wrong:
+                return None
+            if not isinstance(inner, (dict, list)):
+                return None
+            inner = self._mine(inner)
+            value[part if isinstance(value, dict) else _index(part, len(value))] = inner
+            value = inner
+        return value, parts[-1]
 
     def _mine(self, value: Any) -> Any:
-        if not isinstance(value, (dict, list)):
-            raise _DoesNotApply
         if id(value) in self._own:
             return value
         own = value.copy()
         self._own.add(id(own))
         return own
 
-    def set(self, path: str, value: Any, *, insert: bool) -> None:
-        """Put a value at a path: into a list before what is there (`insert`), or in its place."""
-        parts = _split(path)
-        parent, key = self._parent(parts), parts[-1]
+    @staticmethod
+    def _insert(parent: Any, key: str, value: Any) -> None:
+        """Put a value into an object, or into a list before what is there."""
         if isinstance(parent, dict):
             parent[key] = value
-        elif not insert:
-            parent[_index(key, len(parent))] = value
-        elif key == "-":
+            return
+        if key == "-":
             parent.append(value)
-        else:
+            return
+        try:
             at = _number(key)
-            if at < 0:
-                at += len(parent) + 1
-            if not 0 <= at <= len(parent):
-                raise _DoesNotApply
-            parent.insert(at, value)
-
-    def take(self, path: str) -> Any:
-        """Remove and return the value at a path."""
-        parts = _split(path)
-        parent, key = self._parent(parts), parts[-1]
-        if isinstance(parent, dict):
-            if key not in parent:
-                raise _DoesNotApply
-            return parent.pop(key)
-        return parent.pop(_index(key, len(parent)))
+        except _Wrong as problem:
+            raise _Wrong(f"value was not a proper array index: '{key}': {problem}") from None
+        end = len(parent) + 1
+        if not -end <= at < end:
+            raise _Wrong(f"Unable to access invalid index: {at}: {_INVALID_INDEX}")
+        parent.insert(at + end if at < 0 else at, value)
 
 
 _ACTIONS = {
@@ -212,27 +274,55 @@ _ACTIONS = {
 }
 
 
-def _split(path: str) -> list[str]:
-    if "/" not in path:
-        raise _DoesNotApply
-    return [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+def _path(operation: dict[str, Any], name: str) -> str:
+    path = operation.get("path")
+    if isinstance(path, str):
+        return path
+    if name in ("add", "remove", "copy"):
+        raise PatchError(f"{name} operation failed to decode path: {_MISSING}")
+    raise PatchError(f"{name} operation failed to decode path: {_undecoded(path, 'operation missing path field')}")
+
+
+def _source(operation: dict[str, Any], name: str) -> str:
+    source = operation.get("from")
+    if isinstance(source, str):
+        return source
+    raise PatchError(f"{name} operation failed to decode from: {_undecoded(source, 'operation, missing from field')}")
+
+
+def _undecoded(value: Any, missing: str) -> str:
+    return f"{missing}: {_MISSING}" if value is None else go_mismatch(value, "value of type string")
+
+
+def _get(parent: Any, key: str) -> Any:
+    """The value of a member, _ABSENT for one that its object lacks, or of an item."""
+    if isinstance(parent, dict):
+        return parent.get(key, _ABSENT)
+    return parent[_index(key, len(parent))]
+
+
+def _take(parent: Any, key: str) -> Any:
+    """Remove and return a member or an item."""
+    if isinstance(parent, list):
+        return parent.pop(_index(key, len(parent)))
+    if key not in parent:
+        raise _Wrong(f"Unable to remove nonexistent key: {key}: {_MISSING}")
+    return parent.pop(key)
 
 
 def _number(part: str) -> int:
     digits = part[1:] if part.startswith(("-", "+")) else part
     if not (digits.isascii() and digits.isdigit()):
-        raise _DoesNotApply
+        raise _Wrong(f'strconv.Atoi: parsing "{part}": invalid syntax')
     return int(part)
 
 
 def _index(part: str, length: int) -> int:
     """The index of an existing item."""
     at = _number(part)
-    if at < 0:
-        at += length
-    if not 0 <= at < length:
-        raise _DoesNotApply
-    return at
+    if not -length <= at < length:
+        raise _Wrong(f"Unable to access invalid index: {at}: {_INVALID_INDEX}")
+    return at + length if at < 0 else at
 
 
 def _equal(a: Any, b: Any) -> bool:

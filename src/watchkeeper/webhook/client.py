@@ -1,0 +1,79 @@
+"""Posts reviews to one webhook."""
+
+from __future__ import annotations
+
+import ssl
+
+from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster
+from watchkeeper.webhook.client_config import ClientConfig
+from watchkeeper.webhook.services import ServiceResolver
+from watchkeeper.webhook.status import error_of
+
+
+class WebhookError(Exception):
+    """A webhook that gave no usable answer. The message is what Go's client says."""
+
+    def __init__(self, message: str, code: int = 503) -> None:
+        super().__init__(message)
+        self.code = code
+        """The HTTP code that stands for the failure in metrics; not that of any response."""
+
+
+class Client:
+    """A webhook. Connections are kept and used again."""
+
+    def __init__(self, config: ClientConfig, services: ServiceResolver | None = None) -> None:
+        """Raises WebhookError for a configuration that nobody can be called by."""
+        self.config = config
+        service = config.service
+        if service is None and not config.url:
+            raise WebhookError("webhook configuration must have either service or URL", 500)
+        resolver = services or ServiceResolver(None)
+        try:
+            self._poster = JsonPoster(
+                config.address,
+                ssl_context=_context(config.ca_bundle),
+                server_name=service.host if service is not None else None,
+                resolve=None if service is None else lambda: resolver.resolve(service),
+            )
+        except ValueError as problem:
+            raise WebhookError(f"Unparsable URL: {problem}", 500) from problem
+
+    def __repr__(self) -> str:
+        return f"<Client of {self.config.address}>"
+
+    async def post(self, body: bytes, *, timeout: int) -> bytes:
+        """The body of the answer to a review; `timeout` in seconds, which the webhook is told. Raises WebhookError."""
+        try:
+            answer = await self._poster.post(body, timeout=timeout, query=f"timeout={timeout}s")
+        except HttpError as problem:
+            raise WebhookError(str(problem)) from problem
+        return _content(answer)
+
+    def close(self) -> None:
+        """Close idle connections. What is being posted goes on."""
+        self._poster.close()
+
+
+def _content(answer: HttpAnswer) -> bytes:
+    if not 200 <= answer.status <= 206:
+        failure = error_of(answer)
+        raise WebhookError(failure.message, failure.code)
+    if not answer.body:
+        kind = answer.headers.get("content-type", "application/json")
+        raise WebhookError(f"0-length response with status code: {answer.status} and content type: {kind}")
+    return answer.body
+
+
+def _context(bundle: bytes) -> ssl.SSLContext:
+    if not bundle:
+        return ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # Whatever certificate is in the bundle is trusted, be it an intermediate authority's or the webhook's own.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        context.load_verify_locations(cadata=bundle.decode("ascii", "replace"))
+    except ssl.SSLError as problem:
+        why = "unable to load root certificates: unable to parse bytes as PEM block"
+        raise WebhookError(why, 500) from problem
+    return context

@@ -1,0 +1,36 @@
+"""The clients of all webhooks that are called."""
+
+from __future__ import annotations
+
+from watchkeeper.webhook.client import Client
+from watchkeeper.webhook.client_config import ClientConfig
+from watchkeeper.webhook.services import ServiceResolver
+
+_MAX = 200
+
+
+class Clients:
+    """A client for each configuration; those not used for longest are closed when there are too many."""
+
+    def __init__(self, services: ServiceResolver | None = None) -> None:
+        self._services = services
+        self._clients: dict[ClientConfig, Client] = {}
+
+    def __repr__(self) -> str:
+        return f"<Clients: {len(self._clients)}>"
+
+    def get(self, config: ClientConfig) -> Client:
+        """The client of a webhook. Raises WebhookError."""
+        found = self._clients.pop(config, None)
+        if found is None:
+            found = Client(config, self._services)
+        self._clients[config] = found
+        if len(self._clients) > _MAX:
+            self._clients.pop(next(iter(self._clients))).close()
+        return found
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
