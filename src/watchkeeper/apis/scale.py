@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from watchkeeper.apis import printing
+from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.validation.metadata import validate_object_meta
 from watchkeeper.apis.validation.names import name_is_dns_subdomain
 from watchkeeper.apis.validation.numbers import validate_nonnegative
@@ -73,3 +74,23 @@ def set_scale(obj: Object, scale: Mapping[str, Any]) -> None:
     else:
         meta.pop("resourceVersion", None)
     obj["metadata"] = meta
+
+
+def _cells(scale: Object, now: float) -> list[Any]:
+    replicas = [(scale.get(part) or {}).get("replicas") or 0 for part in ("spec", "status")]
+    return [scale["metadata"]["name"], *replicas, printing.age(scale, now)]
+
+
+BEHAVIOR = KindBehavior(
+    kind=SCALE,
+    table=TableSpec(
+        columns=(
+            printing.NAME,
+            Column(name="Desired", type="integer", description="How many replicas there should be."),
+            Column(name="Available", type="integer", description="How many replicas there are."),
+            printing.AGE,
+        ),
+        cells=_cells,
+    ),
+)
+"""How a Scale is shown, whatever it scales."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from watchkeeper.apis import scale
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
 from watchkeeper.endpoints.scope import (
@@ -94,7 +95,7 @@ class Installer:
             info=info,
             kind=kind,
             hub=hub,
-            behavior=behavior,
+            behavior=scale.BEHAVIOR if hub.group_kind == scale.SCALE else behavior,
             store=store,
             subresource=sub.name,
             verbs=frozenset({"connect"}) if connects else frozenset(sub.verbs),
