@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from watchkeeper.admission.matching import Equivalents, NamespaceReader
 from watchkeeper.admission.policy.invocation import PolicyServices
+from watchkeeper.admission.policy.mutating import MutatingPolicies
 from watchkeeper.admission.policy.policies import Policies
 from watchkeeper.admission.policy.validating import ValidatingPolicies
 from watchkeeper.authz.interface import Authorizer
@@ -15,15 +16,19 @@ from watchkeeper.runtime.scheme import Scheme
 from watchkeeper.server.policy_params import ServedParamSources
 
 if TYPE_CHECKING:
+    from watchkeeper.admission.policy.mutator import Mutator
     from watchkeeper.admission.policy.validator import Validator
 
 Object = dict[str, Any]
 
 GROUP = "admissionregistration.k8s.io"
 VALIDATING = "ValidatingAdmissionPolicy"
+MUTATING = "MutatingAdmissionPolicy"
 RESOURCES = {
     VALIDATING: GroupResource(GROUP, "validatingadmissionpolicies"),
     f"{VALIDATING}Binding": GroupResource(GROUP, "validatingadmissionpolicybindings"),
+    MUTATING: GroupResource(GROUP, "mutatingadmissionpolicies"),
+    f"{MUTATING}Binding": GroupResource(GROUP, "mutatingadmissionpolicybindings"),
 }
 """What has to be followed, by kind."""
 
@@ -47,7 +52,11 @@ class AdmissionPolicies:
             params=ServedParamSources(scheme, served),
         )
         self.validating = ValidatingPolicies(Policies(_validator), services)
-        self._policies: dict[str, Policies[Any]] = {VALIDATING: self.validating.policies}
+        self.mutating = MutatingPolicies(Policies(_mutator), services, scheme)
+        self._policies: dict[str, Policies[Any]] = {
+            VALIDATING: self.validating.policies,
+            MUTATING: self.mutating.policies,
+        }
 
     def put(self, obj: Object) -> None:
         """Take in a policy or a binding."""
@@ -80,3 +89,9 @@ def _validator(spec: Any) -> Validator:
     from watchkeeper.admission.policy.validator import Validator
 
     return Validator(spec)
+
+
+def _mutator(spec: Any) -> Mutator:
+    from watchkeeper.admission.policy.mutator import Mutator
+
+    return Mutator(spec)
