@@ -26,6 +26,8 @@ Object = dict[str, Any]
 _WORKERS = 4
 _FIRST_RETRY, _LAST_RETRY = 0.1, 60.0
 """Seconds."""
+_LOOK_SECONDS = 0.05
+"""How long the look at what is newly served waits for more of it."""
 _OWNERS, _DELETION = b'"ownerReferences":', b'"deletionTimestamp":'
 _IGNORED = frozenset({("", "events"), ("events.k8s.io", "events")})
 
@@ -42,38 +44,57 @@ class GarbageCollector:
         self._attempts: dict[tuple[str, str], int] = {}
         self._feeds: dict[tuple[str, str], tuple[asyncio.Task[None], ServedResource, dict[str, str]]] = {}
         self._unsynced: set[tuple[str, str]] = set()
+        self._look_again: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
         return f"<GarbageCollector: {self._graph!r}, {self._queue.qsize()} to look at>"
 
     def start(self) -> None:
         """Begin to follow and to work."""
-        self._api.served.on_change.append(self._follow_served)
+        self._api.served.on_change.append(self._served_changed)
         self._follow_served()
         for number in range(_WORKERS):
             self._tasks.start(f"worker-{number}", self._work())
 
     async def close(self) -> None:
         """Stop; the next one finds everything again from what is stored."""
-        if self._follow_served in self._api.served.on_change:
-            self._api.served.on_change.remove(self._follow_served)
+        if self._served_changed in self._api.served.on_change:
+            self._api.served.on_change.remove(self._served_changed)
+        if self._look_again is not None:
+            self._look_again.cancel()
         await self._tasks.close()
 
     # -- following --------------------------------------------------------------------------------------------
 
+    def _served_changed(self, resource: ServedResource) -> None:
+        """Let go of what is served no longer, and look soon for what is new, once for many changes."""
+        gvr = resource.info.gvr
+        key = (gvr.group, gvr.resource)
+        followed = self._feeds[key][1] if key in self._feeds else None
+        if followed is not None:
+            gvr = followed.info.gvr
+            if self._api.served.find(gvr.group, gvr.version, gvr.resource) is not followed:
+                self._unfollow(key)
+        if self._look_again is None:
+            self._look_again = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._follow_served)
+
+    def _unfollow(self, key: tuple[str, str]) -> None:
+        task, _, known = self._feeds.pop(key)
+        task.cancel()
+        self._unsynced.discard(key)
+        for uid in known:
+            self._enqueue(self._graph.forget(uid))
+
     def _follow_served(self) -> None:
         """Follow what is served now, and no longer what is not."""
+        self._look_again = None
         wanted = {
             (r.info.gvr.group, r.info.gvr.resource): r
             for r in self._api.resources("list", "watch", "delete")
             if (r.info.gvr.group, r.info.gvr.resource) not in _IGNORED
         }
         for key in [k for k, (_, r, _) in self._feeds.items() if wanted.get(k) is not r]:
-            task, _, known = self._feeds.pop(key)
-            task.cancel()
-            self._unsynced.discard(key)
-            for uid in known:
-                self._enqueue(self._graph.forget(uid))
+            self._unfollow(key)
         for key, resource in wanted.items():
             if key not in self._feeds:
                 self._feeds[key] = self._follow(key, resource)

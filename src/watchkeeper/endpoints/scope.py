@@ -162,8 +162,8 @@ class ServedTable:
         self._custom: set[str] = set()
         self.generation = 0
         """Counts changes; whoever caches something made of the table compares it."""
-        self.on_change: list[Callable[[], None]] = []
-        """Called after each change."""
+        self.on_change: list[Callable[[ServedResource], None]] = []
+        """Called with what is served now, or no longer, before the watches of the latter end."""
 
     def add(self, resource: ServedResource, *, custom: bool = False) -> None:
         """Serve a resource at a version, in place of what was served so before."""
@@ -172,7 +172,7 @@ class ServedTable:
         versions.setdefault(gvr.version, {})[gvr.resource] = resource
         if custom:
             self._custom.add(gvr.group)
-        self._changed()
+        self._changed(resource)
 
     def remove(self, group: str, version: str, resource: str) -> None:
         """Serve it no longer; ends its watches."""
@@ -186,13 +186,13 @@ class ServedTable:
         if not versions:
             del self._groups[group]
             self._custom.discard(group)
-        self._changed()
+        self._changed(found)
         found.close()
 
-    def _changed(self) -> None:
+    def _changed(self, resource: ServedResource) -> None:
         self.generation += 1
         for callback in self.on_change:
-            callback()
+            callback(resource)
 
     def find(self, group: str, version: str, resource: str) -> ServedResource | None:
         """The resource, if it is served."""

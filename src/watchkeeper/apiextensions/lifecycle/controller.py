@@ -190,6 +190,9 @@ class DefinitionController:
         name = stored.key.rpartition("/")[2]
         before = self._known.get(name)
         if before is not None and before.stored.resource_version >= stored.resource_version:
+            if before.stored.resource_version == stored.resource_version:
+                # The same state: what the cache has need not be kept twice.
+                before.stored = stored
             return
         definition = stored.data()
         accepted: Object = (definition.get("status") or {}).get("acceptedNames") or {}
@@ -266,14 +269,13 @@ class DefinitionController:
 
     async def _write(
         self, name: str, uid: str, change: Callable[[Object], Any], based_on: StoredObject | None = None
-    ) -> Object:
-        """Change a definition through its status subresource. Raises ApiError."""
+    ) -> StoredObject | Object:
+        """Change a definition through its status subresource; returns it, or what is left of it. Raises ApiError."""
         update = _StatusChange(uid, change, based_on, self._field_manager)
         result, _ = await self._status.update(_CONTEXT, name, update, UpdateOptions())
         if isinstance(result, StoredObject):
             self._learn(result)
             self._resources.flush()
-            return result.data()
         return result
 
     # -- ending ---------------------------------------------------------------------------------------------------
@@ -294,8 +296,8 @@ class DefinitionController:
 
     async def _try_to_end(self, name: str, uid: str) -> bool:
         text = "CustomResource deletion is in progress"
-        definition = await self._write(name, uid, _terminating("True", "InstanceDeletionInProgress", text))
-        if is_true(definition, ESTABLISHED):
+        written = await self._write(name, uid, _terminating("True", "InstanceDeletionInProgress", text))
+        if is_true(written.data() if isinstance(written, StoredObject) else written, ESTABLISHED):
             resource = self._resources.find(name)
             try:
                 if resource is not None:

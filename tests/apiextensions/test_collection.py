@@ -1,0 +1,36 @@
+"""Custom objects as owners and dependents of the garbage collector, whose kinds come, change and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MERGE = "application/merge-patch+json"
+
+
+def owned(api: Any, name: str, owner: dict[str, Any]) -> dict[str, Any]:
+    """A Widget that belongs to another."""
+    reference = {
+        "apiVersion": f"{api.group}/v1",
+        "kind": "Widget",
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+    }
+    widget: dict[str, Any] = api.widget(name)
+    widget["metadata"]["ownerReferences"] = [reference]
+    return widget
+
+
+def test_dependents_of_a_kind_that_is_new_or_has_changed_go_with_their_owner(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    owner = api.call("POST", path, api.widget("owner")).body
+    assert api.call("POST", path, owned(api, "dependent", owner)).status == 201
+    assert api.call("DELETE", f"{path}/owner").status == 200
+    kit.eventually(lambda: api.call("GET", f"{path}/dependent").status == 404)
+
+    changed = {"spec": {"versions": [kit.version(spec=kit.obj(size={"type": "integer"}))]}}
+    assert api.call("PATCH", f"{DEFINITIONS}/widgets.{api.group}", changed, MERGE).status == 200
+    owner = api.call("POST", path, api.widget("owner")).body
+    assert api.call("POST", path, owned(api, "dependent", owner)).status == 201
+    assert api.call("DELETE", f"{path}/owner").status == 200
+    kit.eventually(lambda: api.call("GET", f"{path}/dependent").status == 404)
