@@ -106,7 +106,8 @@ async def _until_it_answers(kv: KV, config: EtcdConfig, patience: float) -> None
     trouble: KVError = Unavailable("no answer in time")
     while (left := deadline - loop.time()) > 0:
         try:
-            await asyncio.wait_for(kv.current_revision(), min(left, _ATTEMPT_SECONDS))
+            async with asyncio.timeout(min(left, _ATTEMPT_SECONDS)):
+                await kv.current_revision()
             return
         except (AccessDenied, Corrupt) as error:
             raise StartupError(str(error)) from error

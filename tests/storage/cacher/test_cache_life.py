@@ -58,9 +58,9 @@ class WatchedKV(MemoryKV):
     def current_revision_nowait(self) -> int | None:
         return None if self.remote else super().current_revision_nowait()
 
-    async def request_progress(self, watch: Watch) -> None:
+    async def request_progress(self, watch: Watch) -> bool:
         self.progress_requests += 1
-        await super().request_progress(watch)
+        return await super().request_progress(watch)
 
 
 class Stage:
@@ -362,7 +362,7 @@ def test_a_cache_that_cannot_catch_up_leaves_consistent_lists_to_the_store() -> 
     async def test(stage: Stage) -> None:
         await stage.create("x")
 
-        async def no_progress(watch: Watch) -> None:
+        async def no_progress(watch: Watch) -> bool:
             raise Unavailable("not now")
 
         stage.kv.request_progress = no_progress  # type: ignore[method-assign]

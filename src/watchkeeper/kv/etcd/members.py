@@ -73,7 +73,8 @@ def _options(config: EtcdConfig) -> list[tuple[str, Any]]:
         ("grpc.max_send_message_length", -1),
         ("grpc.keepalive_time_ms", int(config.keepalive_time * 1000)),
         ("grpc.keepalive_timeout_ms", int(config.keepalive_timeout * 1000)),
-        ("grpc.keepalive_permit_without_calls", 1),
+        # etcd ends connections on which it is pinged while no call is under way.
+        ("grpc.keepalive_permit_without_calls", 0),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.initial_reconnect_backoff_ms", 100),
         ("grpc.min_reconnect_backoff_ms", 1000),

@@ -84,12 +84,13 @@ class EtcdWatch(MailboxWatch):
         """Open the first stream; return once etcd has begun the watch. Raises what prevents that."""
         self._created = asyncio.get_running_loop().create_future()
         self._task = self._tasks.start(f"watch-{self.prefix!r}", self._run())
+        seconds = self._cluster.config.request_timeout
         try:
-            await asyncio.wait_for(asyncio.shield(self._created), self._cluster.config.request_timeout)
-        except TimeoutError:
-            await self.close()
-            text = f"etcd has not begun a watch in {self._cluster.config.request_timeout} s"
-            raise self._trouble or Unavailable(text) from None
+            # Not wait_for: until Python 3.12 it loses a cancellation that comes together with the result.
+            done, _ = await asyncio.wait((self._created,), timeout=seconds)
+            if not done:
+                raise self._trouble or Unavailable(f"etcd has not begun a watch in {seconds:g} s")
+            self._created.result()
         except BaseException:
             await self.close()
             raise

@@ -132,7 +132,8 @@ class Cacher:
         minimum = parse_resource_version(resource_version)
         if not self.feed.is_ready or (not resource_version and not self.feed.catch_up()):
             return await self.store.get(key, resource_version=resource_version, known=self._lookup(key))
-        await self.feed.reach(minimum)
+        if not await self.feed.reach(minimum):
+            return await self.store.get(key, resource_version=resource_version)
         found = self._lookup(key)
         if found is not None:
             return found
@@ -158,14 +159,16 @@ class Cacher:
         if plan.exact:
             if not prefix.endswith("/"):
                 return None
-            await feed.reach(plan.exact)
+            if not await feed.reach(plan.exact):
+                return None
             return self.cache.list_exact(prefix, plan.start, options, plan.exact)
         if plan.consistent:
             if not await feed.make_fresh():
                 return None
         else:
             feed.catch_up()
-            await feed.reach(plan.minimum)
+            if not await feed.reach(plan.minimum):
+                return None
         if not feed.is_ready:
             return None  # it went while this waited
         return self.cache.list_latest(prefix, plan.start, options, feed.freshness.revision)
@@ -202,10 +205,11 @@ class Cacher:
         await self.wait_until_ready(self._ready_seconds)
         feed = self.feed
         try:
+            minimum = plan.version if plan.initial else 0
             if plan.consistent and not feed.catch_up():
-                await feed.reach(await self.store.kv.current_revision())
-            elif plan.initial:
-                await feed.reach(plan.version)
+                minimum = await self.store.kv.current_revision()
+            if not await feed.reach(minimum):
+                return await self.store.watch(prefix, options)
             feed.ready.check()  # it may have gone while this waited
             return self._open(prefix, options, plan)
         except kv_errors.KVError as e:

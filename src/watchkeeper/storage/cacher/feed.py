@@ -49,6 +49,8 @@ class Feed:
         self._source = KVListerWatcher(
             store.kv, store.decoder, store.root, self._own_writes, self._closer, lambda: self.freshness.revision
         )
+        self._told = True
+        """Whether the store, when it was last asked for progress, could be asked."""
         # Whether this process knows all revisions, so that reads can be proven fresh without asking the store.
         self._in_process = store.kv.current_revision_nowait() is not None and not store.decoder.needs_keys
 
@@ -150,14 +152,16 @@ class Feed:
         return self.freshness.revision
 
     async def make_fresh(self) -> bool:
-        """Get everything that the store has acknowledged so far. False when that took too long."""
+        """Get everything that the store has acknowledged so far. False when that takes too long."""
         if self.catch_up():
             return True
         try:
             revision = await self._kv.current_revision()
         except kv_errors.KVError as e:
             raise translate(e, self._store.root) from e
-        return await self.freshness.wait(revision)
+        if revision <= self.freshness.revision:
+            return True
+        return await self._request_progress() and await self.freshness.wait(revision)
 
     async def refresh(self) -> None:
         """Learn, of a store elsewhere, how far it is, so that bookmarks are worth something. Never fails."""
@@ -167,22 +171,30 @@ class Feed:
             revision = await self._kv.current_revision()
         except kv_errors.KVError:
             return
-        await self.freshness.wait(revision, REFRESH_SECONDS)
+        if revision > self.freshness.revision and await self._request_progress():
+            await self.freshness.wait(revision, REFRESH_SECONDS)
 
-    async def reach(self, revision: int) -> None:
-        """Wait until a revision has been taken in. Raises TooLargeResourceVersion."""
+    async def reach(self, revision: int) -> bool:
+        """Wait until a revision has been taken in. Raises TooLargeResourceVersion when that takes too long.
+
+        False when the store cannot tell how far its watch is (an old etcd): who must know asks the store itself.
+        """
         if revision > self.freshness.revision:
             self.catch_up()
             if not await self.freshness.wait(revision):
-                raise TooLargeResourceVersion(revision, self.freshness.revision)
+                if self._told:
+                    raise TooLargeResourceVersion(revision, self.freshness.revision)
+                return False
+        return True
 
-    async def _request_progress(self) -> None:
+    async def _request_progress(self) -> bool:
         stream = self._source.stream
         if stream is not None:
             try:
-                await self._kv.request_progress(stream.watch)
+                self._told = await self._kv.request_progress(stream.watch)
             except kv_errors.KVError:
                 pass  # whoever waits is told when the time is over
+        return self._told
 
     # Consistency
 

@@ -15,6 +15,9 @@ BLOCK_SECONDS = 3.0
 _FIRST_PERIOD = 0.005
 _LAST_PERIOD = 0.1
 
+UNTOLD_SECONDS = 0.25
+"""So long one waits for a change to come by itself, when the store cannot be asked for progress."""
+
 
 class Freshness:
     """The revision up to which everything has been seen, and who waits for it to rise.
@@ -22,7 +25,8 @@ class Freshness:
     While somebody waits, the store is asked for progress: at once, then at growing intervals of at most 0.1 s.
     """
 
-    def __init__(self, clock: Clock, tasks: TaskOwner, request_progress: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, clock: Clock, tasks: TaskOwner, request_progress: Callable[[], Awaitable[bool]]) -> None:
+        """`request_progress`: False when no answer is going to come; then nobody waits for long."""
         self.revision = 0
         self._clock = clock
         self._tasks = tasks
@@ -85,11 +89,21 @@ class Freshness:
         if not waiter.done():
             waiter.set_result(False)
 
+    async def _give_up_soon(self) -> None:
+        asking = [waiter for _, _, waiter in self._waiters]
+        await self._clock.sleep(UNTOLD_SECONDS)
+        for waiter in asking:
+            if not waiter.done():
+                waiter.set_result(False)
+        await asyncio.sleep(0)
+
     async def _request(self) -> None:
         period = _FIRST_PERIOD
         try:
             while self._waiters:
-                await self._request_progress()
+                if not await self._request_progress():
+                    await self._give_up_soon()
+                    continue
                 await self._clock.sleep(period)
                 period = min(period * 2, _LAST_PERIOD)
         finally:

@@ -114,6 +114,7 @@ async def every_combination_of_version_and_match_shows_the_right_state(rig: Rig)
     x = await rig.create("x")
     y = await rig.create("y")
     z = await rig.create("z")
+    await rig.settle()
     latest = ["x", "y", "z"]
     for version, match, limit, expected in (
         ("", Match.UNSET, 0, latest),

@@ -224,6 +224,7 @@ async def pages_can_begin_at_an_exact_version(rig: Rig) -> None:
 async def a_limit_at_any_version_never_cuts_off_without_a_token(rig: Rig) -> None:
     for name in "abc":
         await rig.create(name)
+    await rig.settle()
     for match in (Match.UNSET, Match.NOT_OLDER_THAN):
         result = await rig.storage.get_list(ROOT, ListOptions(limit=2, resource_version="0", match=match))
         while result.continue_token:

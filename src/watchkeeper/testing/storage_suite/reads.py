@@ -44,6 +44,7 @@ async def what_is_at_hand_at_once_is_never_out_of_date(rig: Rig) -> None:
 async def any_version_will_do_for_zero(rig: Rig) -> None:
     stored = await rig.create("x")
     assert (await rig.storage.get(key("x"), resource_version=str(stored.resource_version))).encoded == stored.encoded
+    await rig.settle()
     assert (await rig.storage.get(key("x"), resource_version="0")).encoded == stored.encoded
 
 
@@ -123,11 +124,13 @@ async def labels_and_fields_come_with_the_object(rig: Rig) -> None:
 async def objects_are_counted_by_prefix(rig: Rig) -> None:
     for namespace, name in (("a", "x"), ("a", "y"), ("a-b", "x"), ("b", "x")):
         await rig.create(name, namespace)
+    await rig.settle()
     assert await rig.storage.count(ROOT) == 4
     assert await rig.storage.count(f"{ROOT}a/") == 2
     assert await rig.storage.count(f"{ROOT}c/") == 0
     assert (await rig.storage.stats()).object_count == 4
     await rig.storage.delete(key("x"))
+    await rig.settle()
     assert await rig.storage.count(ROOT) == 3
 
 

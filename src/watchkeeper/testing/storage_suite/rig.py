@@ -68,6 +68,20 @@ class Rig:
         if isinstance(self.storage, Cacher):
             await self.storage.wait_until_ready(PATIENCE)
 
+    @property
+    def remote(self) -> bool:
+        """Whether only a round trip can tell the store's revision: memory learns of writes a little later."""
+        return self.kv.current_revision_nowait() is None
+
+    async def settle(self) -> None:
+        """Wait until what is answered from memory, without asking the store, includes all writes so far."""
+        if not isinstance(self.storage, Cacher):
+            return
+        revision, feed = await self.kv.current_revision(), self.storage.feed
+        async with asyncio.timeout(PATIENCE):
+            while feed.seen_revision() < revision:
+                await feed.freshness.wait(revision)
+
     async def close(self) -> None:
         """Close storage and store."""
         await self.storage.close()
@@ -77,6 +91,7 @@ class Rig:
     async def compact(self) -> int:
         """Write something elsewhere and forget all history before it. Returns the new revision."""
         revision = await self.bump()
+        await self.settle()  # etcd does not let a watch go on that was behind the compaction
         await self.kv.compact(revision)
         return revision
 

@@ -67,6 +67,7 @@ async def what_is_there_is_shown_in_its_present_state_in_the_order_of_keys(rig: 
         await rig.create(name, n=1)
     changed = await rig.change("c", n=2)
     await rig.storage.delete(key("b"))
+    await rig.settle()
     reader = await rig.watch(resource_version="0")
     events = await reader.take(3)
     assert names([event.object for event in events if event.object]) == ["a", "c", "d"]
