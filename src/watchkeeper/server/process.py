@@ -46,11 +46,13 @@ async def _serve(options: ServeOptions) -> int:
     for number in _SIGNALS:
         loop.add_signal_handler(number, _on_signal, stop)
     server = Server(options)
+    # What is made at the start stays for good: no collection needs to look at it, neither now nor later.
+    gc.disable()
     await server.start()
     _announce(server)
-    # What was made at the start stays for good: no later collection needs to look at it.
     gc.collect()
     gc.freeze()
+    gc.enable()
     await stop.wait()
     log.info("stopping")
     await server.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -29,8 +30,12 @@ class JSONPathError(ValueError):
     """A text that is no path, or a path that cannot be followed in a value."""
 
 
+@functools.lru_cache(maxsize=1024)
 def compile_path(text: str) -> Path:
-    """The path that stands in `text`, without braces. Raises JSONPathError."""
+    """The path that stands in `text`, without braces. Raises JSONPathError.
+
+    Thousands of definitions name the same few paths, so these are kept.
+    """
     try:
         nodes = parse_nodes(text)
     except SyntaxProblem as problem:

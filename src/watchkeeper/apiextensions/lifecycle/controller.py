@@ -71,6 +71,8 @@ class DefinitionController:
         self._field_manager = field_manager
         self._tasks = TaskOwner("definitions")
         self._known: dict[str, _Known] = {}
+        self._groups: dict[str, set[str]] = {}
+        """Group -> names of the definitions known of it."""
         self._dirty: dict[str, None] = {}
         self._wake = asyncio.Event()
         self._synced = asyncio.Event()
@@ -183,6 +185,7 @@ class DefinitionController:
         self._dirty.pop(name, None)
         self._resources.remove(name)
         if known is not None:
+            self._groups[known.group].discard(name)
             self._wake_conflicting(known.group)
 
     def _learn(self, stored: StoredObject) -> None:
@@ -204,12 +207,15 @@ class DefinitionController:
             conflicting=is_false(definition, NAMES_ACCEPTED),
         )
         self._known[name] = known
+        self._groups.setdefault(known.group, set()).add(name)
         if before is not None and before.uid != known.uid:
             self._resources.remove(name)
         self._resources.apply(read_defined(definition))
         if before is not None and before.accepted != accepted:
             self._wake_conflicting(known.group)
-        self._mark(name)
+        # Without names that others have, this is as settled as it can be.
+        if definition["metadata"].get("deletionTimestamp") or settled(definition, TakenNames(), now_text()) is not None:
+            self._mark(name)
 
     def _mark(self, name: str) -> None:
         self._dirty[name] = None
@@ -217,8 +223,8 @@ class DefinitionController:
 
     def _wake_conflicting(self, group: str) -> None:
         """Names may have become free."""
-        for name, known in self._known.items():
-            if known.group == group and known.conflicting:
+        for name in self._groups[group]:
+            if self._known[name].conflicting:
                 self._mark(name)
 
     # -- settling -------------------------------------------------------------------------------------------------
@@ -265,7 +271,7 @@ class DefinitionController:
             self._tasks.start(f"end {name}", self._end(name, known.uid))
 
     def _taken(self, group: str) -> TakenNames:
-        return TakenNames.of(known.accepted for known in self._known.values() if known.group == group)
+        return TakenNames.of(self._known[name].accepted for name in self._groups[group])
 
     async def _write(
         self, name: str, uid: str, change: Callable[[Object], Any], based_on: StoredObject | None = None
