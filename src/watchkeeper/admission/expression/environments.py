@@ -14,6 +14,7 @@ from watchkeeper.cel import types
 from watchkeeper.cel.environment import Environment, base_environment
 from watchkeeper.cel.interpreter import FieldReader
 from watchkeeper.cel.library import authorization
+from watchkeeper.cel.library.texts import json_patch_declarations
 from watchkeeper.cel.types import Type
 
 _OPERATION_FIELDS: Mapping[str, Type] = {
@@ -108,4 +109,5 @@ def environment(*, params: bool, authorizer: bool, patches: bool) -> AdmissionEn
         declared["authorizer"] = authorization.AUTHORIZER
         declared["authorizer.requestResource"] = authorization.RESOURCE_CHECK
     kind = PatchEnvironment if patches else AdmissionEnvironment
-    return kind(base_environment().functions).extend(declared, declarations.STRUCTS)
+    functions = json_patch_declarations() if patches else ()
+    return kind(base_environment().functions).extend(declared, declarations.STRUCTS, functions)

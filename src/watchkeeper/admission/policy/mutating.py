@@ -70,6 +70,7 @@ class MutatingPolicies(BasePlugin):
             for invocation in invocations:
                 for param in invocation.params:
                     await run.invoke(invocation, param)
+            run.end()
         failures.conclude()
 
 
@@ -86,6 +87,7 @@ class _Run:
             self._attributes.reinvocation = Reinvocation()
         self._reinvocation = self._attributes.reinvocation
         self._passes: _Passes = self._reinvocation.values.setdefault(KIND, _Passes())
+        self._changed = False
 
     async def invoke(self, invocation: Invocation[Mutator], param: Object | None) -> None:
         """Run all mutations of a policy, if its conditions hold. Raises ApiError."""
@@ -135,7 +137,13 @@ class _Run:
             changed = self._decode(apply_configuration(known, values["object"], value), kind)
         await view.objects.replace(changed, kind)
         self._passes.changed()
-        self._reinvocation.requested = True
+        self._changed = True
+
+    def end(self) -> None:
+        """Ask for another pass if anything was changed; even a policy that changed it last may then run again."""
+        if self._changed:
+            self._passes.changed()
+            self._reinvocation.requested = True
 
     def _decoded(self, patched: Object, kind: GroupVersionKind) -> Object:
         """A patched object as its kind has it; what the kind does not know is an error of the server's."""

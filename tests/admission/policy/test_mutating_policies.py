@@ -1,0 +1,129 @@
+"""Mutating policies change objects by configurations and JSON patches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policy_kit import Asking, admit, binding, config_map, mutating, policy
+
+from watchkeeper.meta.errors import ApiError
+
+Object = dict[str, Any]
+
+
+def applying(expression: str) -> Object:
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+
+def patching(expression: str) -> Object:
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+
+def changed(*mutations: Object, obj: Object | None = None, **spec: Any) -> Object:
+    asking = Asking(obj or config_map(x="1"))
+    error = admit(mutating(policy(mutations=mutations, **spec), binding()), asking)
+    assert error is None, error
+    assert asking.attributes.obj is not None
+    return asking.attributes.obj
+
+
+def refused(*mutations: Object, **spec: Any) -> ApiError:
+    error = admit(mutating(policy(mutations=mutations, **spec), binding()), Asking(config_map(x="1")))
+    assert error is not None
+    return error
+
+
+def test_a_configuration_is_merged_in() -> None:
+    merged = changed(applying("Object{metadata: Object.metadata{labels: {'a': 'b'}}, data: {'y': object.data.x}}"))
+    assert merged["metadata"]["labels"] == {"a": "b"}
+    assert merged["data"] == {"x": "1", "y": "1"}
+    assert merged["metadata"]["name"] == "a"
+
+
+def test_mutations_run_in_order_and_see_each_other() -> None:
+    merged = changed(applying("Object{data: {'n': '1'}}"), applying("Object{data: {'m': object.data.n + '2'}}"))
+    assert merged["data"] == {"x": "1", "n": "1", "m": "12"}
+
+
+def test_operations_of_a_json_patch_are_applied() -> None:
+    patched = changed(
+        patching(
+            "[JSONPatch{op: 'add', path: '/data/' + jsonpatch.escapeKey('a/b'), value: 'c'},"
+            " JSONPatch{op: 'remove', path: '/data/x'},"
+            " JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}]"
+        )
+    )
+    assert patched["data"] == {"a/b": "c"}
+    assert patched["metadata"]["labels"] == {"a": "b"}
+
+
+def test_a_test_that_fails_leaves_the_object_as_it_is() -> None:
+    patched = changed(
+        patching(
+            "[JSONPatch{op: 'add', path: '/data/y', value: '1'}, JSONPatch{op: 'test', path: '/data/x', value: '2'}]"
+        )
+    )
+    assert patched["data"] == {"x": "1"}
+
+
+def test_conditions_and_variables_decide_what_is_done() -> None:
+    spec: Object = {
+        "variables": [{"name": "v", "expression": "object.data.x + '!'"}],
+        "matchConditions": [{"name": "c", "expression": "object.metadata.name == 'a'"}],
+    }
+    assert changed(applying("Object{data: {'y': variables.v}}"), **spec)["data"]["y"] == "1!"
+    spec["matchConditions"] = [{"name": "c", "expression": "object.metadata.name == 'b'"}]
+    assert "y" not in changed(applying("Object{data: {'y': variables.v}}"), **spec)["data"]
+
+
+def test_what_goes_wrong_is_a_403_with_the_reason_invalid() -> None:
+    error = refused(applying("Object{data: {'y': object.data.nope}}"))
+    assert (error.code, error.reason) == (403, "Invalid")
+    assert error.message == (
+        "policy 'p' with binding 'b' denied request: expression 'Object{data: {'y': object.data.nope}}' resulted in "
+        "error: no such key: nope"
+    )
+    assert error.details == {"name": "a", "kind": "configmaps", "causes": [{"message": error.message}]}
+
+
+def test_ignored_failures_leave_the_object_as_it_is() -> None:
+    assert changed(applying("Object{data: {'y': object.data.nope}}"), failurePolicy="Ignore")["data"] == {"x": "1"}
+
+
+def test_types_have_to_be_named_by_the_fields_that_lead_to_them() -> None:
+    error = refused(applying("Object{metadata: Object.spec{labels: {'a': 'b'}}}"))
+    assert error.message.endswith(
+        'type mismatch: unexpected type name "Object.spec", expected "Object.metadata", which matches field name path '
+        "from root Object type"
+    )
+
+
+def test_unknown_fields_and_atomic_lists_are_refused() -> None:
+    unknown = refused(applying("Object{nope: 'x'}"))
+    assert unknown.message.endswith(
+        "error applying patch: failed to convert patch object to typed object: .nope: field not declared in schema"
+    )
+    missing = refused(patching("[JSONPatch{op: 'add', path: '/nope/x', value: 'c'}]"))
+    assert missing.message.endswith(
+        'JSON Patch: add operation does not apply: doc is missing path: "/nope/x": missing value'
+    )
+    strict = refused(patching("[JSONPatch{op: 'add', path: '/nope', value: 'c'}]"))
+    assert (strict.code, strict.message) == (
+        500,
+        'Internal error occurred: strict decoding error: unknown field "nope"',
+    )
+
+
+def test_a_policy_is_run_again_only_if_it_wants_to_be() -> None:
+    count = applying("Object{data: {'n': 'n' in object.data ? object.data.n + 'i' : 'i'}}")
+    for wish, expected in (("Never", "i"), ("IfNeeded", "ii")):
+        asking = Asking(config_map())
+        plugin = mutating(policy(mutations=[count], reinvocationPolicy=wish), binding())
+        assert admit(plugin, asking) is None
+        passes = asking.attributes.reinvocation
+        assert passes is not None
+        assert passes.requested
+        passes.running = True
+        assert admit(plugin, asking) is None
+        assert asking.attributes.obj is not None
+        assert asking.attributes.obj["data"]["n"] == expected
