@@ -24,6 +24,7 @@ from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.metadata import ensure_namespace, metadata_of
 from watchkeeper.registry.rest import UpdateOptions
 from watchkeeper.request.request import Request
+from watchkeeper.runtime.patch import StrategicPatch
 from watchkeeper.runtime.scheme import DecodeError
 from watchkeeper.runtime.strict import in_path_order, strict_text, warnings_of
 from watchkeeper.storage.interface import StoredObject
@@ -125,7 +126,7 @@ class _Merge(_Patch):
         """Parse and check the patch document."""
         self._in_order = sorted if patch_type == STRATEGIC_PATCH else in_path_order
         """How unknown fields are reported: a strategic outcome by their texts, others as their text has them."""
-        self.apply_to, self.strict_errors = patches.read_patch(
+        self.document, self.strict_errors = patches.read_patch(
             self.body, patch_type, self.scope, strict=self.params.field_validation != "Ignore"
         )
 
@@ -136,7 +137,7 @@ class _Merge(_Patch):
         live = current.data()
         base = current.data()
         versioned = base if scope.is_hub else scheme.convert(base, scope.kind.gvk)
-        changed = self.apply_to(versioned)
+        changed = self.document.apply(versioned)
         new = self._decoded(changed)
         if not scope.is_hub:
             new = scheme.to_hub(new)
@@ -165,11 +166,11 @@ class _Merge(_Patch):
         try:
             obj = kind.decode(changed, unknown)
         except DecodeError as error:
-            raise _invalid_outcome(outcome, str(error)) from error
+            raise self._refused(outcome, str(error)) from error
         if checked and (unknown or self.strict_errors):
             found = [*self.strict_errors, *self._in_order(unknown or [])]
             if self.params.field_validation == "Strict":
-                raise _invalid_outcome(outcome, strict_text(found))
+                raise self._refused(outcome, strict_text(found), strict=True)
             for text in found:
                 self.request.warn(text)
         if kind.builtin or not obj.get("kind"):
@@ -177,6 +178,13 @@ class _Merge(_Patch):
         if kind.default is not None:
             kind.default(obj)
         return obj
+
+    def _refused(self, outcome: bytes, message: str, *, strict: bool = False) -> ApiError:
+        """The error about an outcome that the kind cannot hold, or that has what strictness forbids."""
+        if isinstance(self.document, StrategicPatch):
+            shown, reason = self.document.refusal(orjson.loads(outcome))
+            return _invalid_outcome(shown.encode(), message if strict else reason or message)
+        return _invalid_outcome(outcome, message)
 
 
 class _Apply(_Patch):

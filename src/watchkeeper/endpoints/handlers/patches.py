@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -13,23 +12,22 @@ from watchkeeper.runtime.patch import JsonPatch, MergePatch, StrategicPatch
 from watchkeeper.runtime.yaml import load_yaml, repeated_text
 
 Object = dict[str, Any]
+Patch = JsonPatch | MergePatch | StrategicPatch
 
 
-def read_patch(
-    body: bytes, patch_type: str, scope: Scope, *, strict: bool
-) -> tuple[Callable[[Object], Object], list[str]]:
-    """How the patch changes an object at the scope's version, and its strict errors if those are asked for.
+def read_patch(body: bytes, patch_type: str, scope: Scope, *, strict: bool) -> tuple[Patch, list[str]]:
+    """The patch for objects at the scope's version, and its strict errors if those are asked for.
 
     Raises a 400 or 413 for a malformed document.
     """
-    patch: JsonPatch | MergePatch | StrategicPatch
+    patch: Patch
     if patch_type == JSON_PATCH:
         patch = JsonPatch(body)
     elif patch_type == MERGE_PATCH:
         patch = MergePatch(body)
     else:
         patch = StrategicPatch(body, scope.kind.schema)
-    return patch.apply, patch.strict_errors() if strict else []
+    return patch, patch.strict_errors() if strict else []
 
 
 def read_applied(body: bytes, *, strict: bool) -> tuple[Object, list[str]]:

@@ -14,6 +14,7 @@ import orjson
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.runtime.patch.documents import read_patch
+from watchkeeper.runtime.patch.unstructured import mismatch
 from watchkeeper.runtime.schema import Field, Schema, SchemaType
 from watchkeeper.runtime.strict import strict_errors
 
@@ -46,6 +47,13 @@ class StrategicPatch:
     def strict_errors(self) -> list[str]:
         """Fields that the patch sets twice."""
         return strict_errors(None, self._repeated) if self._repeated is not None else []
+
+    def refusal(self, outcome: Object) -> tuple[str, str | None]:
+        """How the patch shows in an error about what it makes of an object, and why its kind cannot hold that.
+
+        The reason is None when it is what decoding says.
+        """
+        return go_value(orjson.loads(self._encoded)), mismatch(self._schema, outcome)
 
     def apply(self, document: Object) -> Object:
         """The patched object. `document` is consumed: its parts are merged in place.
