@@ -68,7 +68,7 @@ def read_int(request: Request, name: str) -> int | None:
     digits = text[1:] if text[:1] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    number = int(text)
+    number = int(text[:-len(digits)] + (digits.lstrip("0")[:20] or "0"))
     if not -_INT64_MAX - 1 <= number <= _INT64_MAX:
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return number
@@ -227,10 +227,7 @@ def delete_options_from(body: dict[str, Any]) -> DeleteOptions:
 
 def _check_unsafe(body: dict[str, Any], dry_run: list[str]) -> list[FieldError]:
     field = "ignoreStoreReadErrorWithClusterBreakingPotential"
-    names = ("preconditions", "orphanDependents", "propagationPolicy", "gracePeriodSeconds")
-    wrong = [
-        invalid(field, True, f"cannot be set together with .{name}") for name in names if body.get(name) is not None
-    ]
-    if dry_run:
-        wrong.append(invalid(field, True, "cannot be set together with .dryRun"))
-    return wrong
+    names = ["dryRun"] if dry_run else []
+    others = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
+    names += [name for name in others if body.get(name) is not None]
+    return [invalid(field, True, f"cannot be set together with .{name}") for name in names]

@@ -10,6 +10,10 @@ from watchkeeper.storage import errors as storage
 OPTIMISTIC_LOCK_ERROR = "the object has been modified; please apply your changes to the latest version and try again"
 
 
+STORE_READ_ERROR = "StorageReadError"
+"""The reason of errors that tell of objects which cannot be decrypted or decoded."""
+
+
 def to_api_error(error: storage.StorageError, resource: GroupResource, name: str, verb: str) -> ApiError:
     """What a client is told about a storage error met while doing `verb` on an object (name "" for collections)."""
     match error:
@@ -34,8 +38,29 @@ def to_api_error(error: storage.StorageError, resource: GroupResource, name: str
             return errors.too_many_requests(str(error), error.retry_after)
         case storage.ObjectTooLarge():
             return errors.request_entity_too_large(str(error))
+        case storage.StorageTimeout() if verb != "list":
+            # A write may have taken place, so nobody is told to try again.
+            return errors.timeout("request did not complete within requested timeout - context deadline exceeded")
         case storage.StorageTimeout() | storage.Unreachable():
             return errors.server_timeout(resource, verb, 2)
+        case storage.CorruptDeletion():
+            return ApiError(500, STORE_READ_ERROR, str(error))
         case storage.CorruptObject():
             return errors.internal_error(str(error))
+        case storage.CorruptObjects():
+            return _unreadable(error, resource)
     return errors.internal_error(str(error))
+
+
+def _unreadable(error: storage.CorruptObjects, resource: GroupResource) -> ApiError:
+    """What a list answers that met broken objects: one cause for each of them."""
+    causes = [{"reason": "UnexpectedServerResponse", "message": str(each), "field": each.key} for each in error.errors]
+    if error.truncated:
+        causes.append({"reason": "FieldValueTooMany", "message": "too many errors, the list is truncated"})
+    details = {"name": "list", "group": resource.group, "kind": resource.resource, "causes": causes}
+    return ApiError(
+        500,
+        STORE_READ_ERROR,
+        f"failed to read one or more {resource} from the storage",
+        details={name: value for name, value in details.items() if value},
+    )

@@ -349,16 +349,19 @@ class Store:
             self.hooks.after_delete(obj)
 
     async def _delete_unreadable(self, key: str, name: str, options: DeleteOptions) -> tuple[Result, bool]:
+        """Remove what cannot be read, finalizers and all; whatever can be read is refused (corrupt_obj_deleter.go)."""
         try:
-            stored = await self.storage.get(key)
+            await self.storage.get(key)
         except storage_errors.CorruptObject:
             await self._translated(self.storage.delete(key, storage.DeleteOptions(unsafe=True)), name, "delete")
-            return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}, True
-        except storage_errors.StorageError as error:
-            raise to_api_error(error, self.resource, name, "delete") from error
+            details = {"name": name, "kind": self.kind.kind}
+            status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+            return {**status, "details": details, "code": 200}, True
+        except storage_errors.StorageError:
+            pass  # refused as well: it is not known to be broken
         raise errors.invalid(
-            GroupKind("meta.k8s.io", "DeleteOptions"),
-            stored.data()["metadata"]["name"],
+            GroupKind(self.resource.group, self.resource.resource),
+            name,
             [
                 invalid(
                     "ignoreStoreReadErrorWithClusterBreakingPotential",

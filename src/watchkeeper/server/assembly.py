@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,9 +47,11 @@ from watchkeeper.server.field_managers import field_manager_for
 from watchkeeper.server.version import version_info
 from watchkeeper.server.virtual import VirtualResources
 from watchkeeper.storage.codec import JsonCodec
-from watchkeeper.storage.errors import KeyNotFound, StorageError
+from watchkeeper.storage.errors import CorruptObjects, KeyNotFound, StorageError
 from watchkeeper.storage.factory import StorageFactory
-from watchkeeper.storage.interface import Interface, ListOptions
+from watchkeeper.storage.interface import Interface, ListOptions, StoredObject
+
+log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 SERVICES = GroupResource("", "services")
@@ -189,9 +192,24 @@ class Assembly:
 
     async def load_allocations(self) -> None:
         """Learn what existing Services have been allocated. Called once, before anything is served."""
-        services = await self.list_objects(SERVICES)
+        try:
+            services = await self.list_objects(SERVICES)
+        except CorruptObjects:
+            self.allocator.load(await self._readable(SERVICES))
+            return  # what records are left over cannot be told
         self.allocator.load(services)
         await self.records.reconcile(services)
+
+    async def _readable(self, resource: GroupResource) -> list[Object]:
+        codec = self.registry.find(resource).storage.codec
+        assert isinstance(codec, JsonCodec)
+        found: list[Object] = []
+        async for item in self.storage.scan(resource, codec):
+            if isinstance(item, StoredObject):
+                found.append(item.data())
+            else:
+                log.error("not everything is known of %s: %s", resource, item)
+        return found
 
     async def _find_uid(self, resource: str, namespace: str, name: str) -> str | None:
         store = self.store("", resource)

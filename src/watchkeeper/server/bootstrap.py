@@ -15,6 +15,7 @@ from watchkeeper.registry.rest import Context, CreateOptions
 from watchkeeper.registry.store import Store
 from watchkeeper.request.user import LOOPBACK
 from watchkeeper.runtime.scheme import Scheme
+from watchkeeper.storage.errors import CorruptObjects
 from watchkeeper.storage.interface import ListOptions
 
 log = logging.getLogger(__name__)
@@ -69,8 +70,12 @@ class Bootstrap:
             await self._create_missing(self._stores[GROUP, f"{kind.lower()}s"], objects)
 
     async def _create_missing(self, store: Store, wanted: Iterable[Object]) -> None:
-        found = await store.storage.get_list(f"{store.prefix}/", ListOptions())
-        there = {item.key for item in found.items}
+        there: set[str] = set()
+        try:
+            found = await store.storage.get_list(f"{store.prefix}/", ListOptions())
+            there = {item.key for item in found.items}
+        except CorruptObjects as error:
+            log.error("what there is of %s is not known: %s", store.resource, error)
         missing = [obj for obj in wanted if _key(store, obj) not in there]
         for start in range(0, len(missing), _AT_A_TIME):
             await asyncio.gather(*(self._create(store, obj) for obj in missing[start : start + _AT_A_TIME]))

@@ -10,6 +10,7 @@ from watchkeeper.aio.backoff import Backoff
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authz.rbac.policy import GROUP, KINDS
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.storage.errors import CorruptObjects
 from watchkeeper.storage.interface import EventType, Interface, Watcher, WatchEvent, WatchOptions
 from watchkeeper.storage.interface import Match as VersionMatch
 
@@ -42,6 +43,7 @@ class PolicyFeed:
         self._policy = policy
         self._tasks = TaskOwner("policy")
         self._synced: dict[str, asyncio.Event] = {}
+        self._tried: dict[str, asyncio.Event] = {}
 
     def __repr__(self) -> str:
         return f"<PolicyFeed: {', '.join(self.missing()) or 'all'} {'missing' if self.missing() else 'known'}>"
@@ -53,12 +55,13 @@ class PolicyFeed:
     def follow(self, kind: str, storage: Interface, prefix: str) -> None:
         """Begin with a kind, whose objects lie under `prefix`."""
         self._synced[kind] = asyncio.Event()
+        self._tried[kind] = asyncio.Event()
         self._tasks.start(kind, self._follow(kind, storage, prefix))
 
     async def wait(self) -> None:
-        """Return once all objects are known."""
-        for synced in self._synced.values():
-            await synced.wait()
+        """Return once all objects are known, but for kinds of which some cannot be read."""
+        for tried in self._tried.values():
+            await tried.wait()
 
     async def close(self) -> None:
         """Follow no more."""
@@ -74,6 +77,9 @@ class PolicyFeed:
                     await self._take(kind, watcher, backoff)
                 finally:
                     watcher.close()
+            except CorruptObjects as error:
+                log.error("no %s is known until all can be read: %s", kind, error)
+                self._tried[kind].set()
             except Exception as error:
                 log.warning("cannot follow %s: %r", kind, error)
             await asyncio.sleep(backoff.next())
@@ -90,6 +96,7 @@ class PolicyFeed:
                     if event.initial_events_end:
                         self._policy.replace(kind, initial)
                         self._synced[kind].set()
+                        self._tried[kind].set()
                         initial = None
                         backoff.reset()
                 elif event.object is not None:

@@ -3,7 +3,8 @@
 What is stored is JSON in a canonical form: `{"kind":K,"apiVersion":V,"metadata":{…},…}` with all other keys sorted and
 no resourceVersion. So equal objects are equal bytes, and the resourceVersion can be spliced in without parsing: what
 follows the head of a stored value, with `"resourceVersion":"7",` put in behind `"metadata":{`, is the object's tail.
-kube-apiserver's own JSON storage begins alike, so its values are taken as they are, too.
+kube-apiserver's own JSON storage begins alike, so its values are taken as they are, too. What it has stored as protobuf
+is read by whoever knows the messages of the kinds, and becomes JSON when it is written again, which it reads as well.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ SelectableFields = Callable[[Object], Mapping[str, str]]
 Reader = Callable[[Object], Object]
 """Changes a freshly parsed object, or makes another of it."""
 
+ProtobufReader = Callable[[bytes], Object]
+"""Reads a value that begins with the protobuf mark into the JSON form of what it says it is. Raises ValueError."""
+
 _METADATA = b'"metadata":{'
 _METADATA_LENGTH = len(_METADATA)
 _LEFT_OUT = frozenset({"kind", "apiVersion", "metadata"})
 _PROTOBUF = b"k8s\x00"
+_ENCRYPTED = b"k8s:enc:"
 
 _dumps = orjson.dumps
 _loads = orjson.loads
@@ -40,12 +45,19 @@ def splice(body: bytes, revision: int) -> bytes:
     return b'"metadata":{"resourceVersion":"%d",%b' % (revision, body[_METADATA_LENGTH:])
 
 
+_JSON_ONLY = (
+    "it is protobuf-encoded and only JSON can be read; have its writer store JSON "
+    "(kube-apiserver --storage-media-type=application/json) and rewrite the objects"
+)
+
+
 class JsonCodec:
     """Implements `ObjectCodec` for one kind.
 
-    `decode_old` brings an object of another version of the kind to the hub version, defaults included. `on_read`, if
-    there is one, is applied to every object read, such as the defaulting of custom resources; values then are parsed
-    and encoded again each time they are read from the store.
+    `decode_old` brings an object of another version of the kind, or one that was not JSON, to the hub version, defaults
+    included. `protobuf` reads values that another server has stored in that form. `on_read`, if there is one, is
+    applied to every object read, such as the defaulting of custom resources; values then are parsed and encoded again
+    each time they are read from the store.
     """
 
     def __init__(
@@ -55,6 +67,7 @@ class JsonCodec:
         *,
         decode_old: Reader | None = None,
         on_read: Reader | None = None,
+        protobuf: ProtobufReader | None = None,
     ) -> None:
         self.gvk = gvk
         kind, version = _dumps(gvk.kind), _dumps(gvk.api_version)
@@ -67,6 +80,7 @@ class JsonCodec:
         self._selectable_fields = selectable_fields
         self._decode_old = decode_old
         self._on_read = on_read
+        self._protobuf = protobuf
         self._pool = AttributesPool()
 
     def __repr__(self) -> str:
@@ -117,42 +131,42 @@ class JsonCodec:
         return new
 
     def _read(self, key: str, value: bytes, revision: int) -> StoredObject:
-        obj = self._parse_value(key, value)
+        obj = self._parse_value(key, value, revision)
         try:
             if not value.startswith(self._starts):
-                obj = self._to_hub(key, obj)
+                obj = self._to_hub(key, obj, revision, normal=value[:1] == b"{")
             if self._on_read is not None:
                 obj = self._on_read(obj)
             body = self.body(obj)
         except CorruptObject:
             raise
         except Exception as e:
-            raise CorruptObject(f"{key}: what is stored cannot be read as {self.gvk}: {e}", key) from e
+            raise CorruptObject(f"what is stored cannot be read as {self.gvk}: {e}", key, revision=revision) from e
         stored = self.wrap(key, body, revision)
         stored.set_attributes(self.attributes(obj))
         return stored
 
-    def _parse_value(self, key: str, value: bytes) -> Object:
-        if value.startswith(_PROTOBUF):
-            raise CorruptObject(
-                f"{key}: the value is protobuf-encoded and only JSON can be read; have its writer store JSON "
-                "(kube-apiserver --storage-media-type=application/json) and rewrite the objects",
-                key,
-            )
+    def _parse_value(self, key: str, value: bytes, revision: int) -> Object:
         try:
+            if value.startswith(_PROTOBUF):
+                if self._protobuf is None:
+                    raise ValueError(_JSON_ONLY)
+                return self._protobuf(value)
             obj = _loads(value)
         except ValueError as e:
-            raise CorruptObject(f"{key}: the value is not JSON: {e}", key) from None
+            raise CorruptObject(_fault(value, e), key, revision=revision) from None
         if not isinstance(obj, dict) or not isinstance(obj.get("metadata", {}), dict):
-            raise CorruptObject(f"{key}: the value is not an API object", key)
+            raise CorruptObject("the value is not an API object", key, revision=revision)
         return obj
 
-    def _to_hub(self, key: str, obj: Object) -> Object:
+    def _to_hub(self, key: str, obj: Object, revision: int, *, normal: bool) -> Object:
+        """`normal`: it was stored as an encoder of JSON writes it."""
         kind, version = obj.get("kind"), obj.get("apiVersion")
-        if kind == self.gvk.kind and version == self.gvk.api_version:
+        if normal and kind == self.gvk.kind and version == self.gvk.api_version:
             return obj  # the hub version in another order of keys
         if self._decode_old is None or kind != self.gvk.kind or not isinstance(version, str):
-            raise CorruptObject(f"{key}: expected {self.gvk.api_version} {self.gvk.kind}, found {version} {kind}", key)
+            text = f"expected {self.gvk.api_version} {self.gvk.kind}, found {version} {kind}"
+            raise CorruptObject(text, key, revision=revision)
         return self._decode_old(obj)
 
     def parse(self, stored: StoredObject) -> Object:
@@ -160,7 +174,7 @@ class JsonCodec:
         try:
             obj: Object = _loads(stored.head + stored.tail)
         except ValueError as e:
-            raise CorruptObject(f"{stored.key}: the value is not JSON: {e}", stored.key) from None
+            raise CorruptObject(f"the value is not JSON: {e}", stored.key, revision=stored.resource_version) from None
         return obj
 
     def attributes(self, obj: Object) -> Attributes:
@@ -174,3 +188,12 @@ class JsonCodec:
             self._pool.add_fields(fields, self._selectable_fields(obj))
         labels = metadata.get("labels")
         return Attributes(self._pool.labels(labels) if labels else {}, fields, metadata.get("uid", ""))
+
+
+def _fault(value: bytes, error: ValueError) -> str:
+    """What is wrong with a value that cannot be parsed."""
+    if value.startswith(_PROTOBUF):
+        return f"the value cannot be read: {error}"
+    if value.startswith(_ENCRYPTED):
+        return "the value is encrypted, and no encryption configuration says how"
+    return f"the value is not JSON: {error}"

@@ -46,7 +46,8 @@ class Decoder:
         except (CorruptObject, KeyNeeded):
             raise
         except Exception as e:
-            raise CorruptObject(f"{key}: what is stored is not a sound object: {e}", key) from e
+            cause = f"what is stored is not a sound object: {e}"
+            raise CorruptObject(cause, key, revision=kv.mod_revision) from e
         return stored
 
     async def read(self, kv: KeyValue) -> StoredObject:
@@ -69,4 +70,4 @@ class Decoder:
 
 def _untransformable(kv: KeyValue, error: TransformError) -> CorruptObject:
     key = kv.key.decode(errors="replace")
-    return CorruptObject(f"unable to transform key {key!r}: {error}", key)
+    return CorruptObject(str(error), key, decrypted=False)

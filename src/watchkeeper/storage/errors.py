@@ -66,7 +66,28 @@ class StorageTimeout(StorageError):
 
 
 class CorruptObject(StorageError):
-    """What is stored under `key` cannot be decrypted or decoded."""
+    """What is stored under `key` cannot be decrypted or decoded.
+
+    `cause` says what is wrong with it, `fault` also of which of the two kinds that is; the message names the key too.
+    """
+
+    def __init__(self, cause: str, key: str = "", *, revision: int = 0, decrypted: bool = True) -> None:
+        """`decrypted`: what could not be read is the object, not its encryption."""
+        what = "object not decodable" if decrypted else "data from the storage is not transformable"
+        self.fault = f"{what} revision={revision}: {cause}"
+        super().__init__(
+            f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {self.fault}",
+            key,
+        )
+        self.cause, self.revision, self.decrypted = cause, revision, decrypted
+
+
+class CorruptDeletion(CorruptObject):
+    """An object went that could not be read, so nobody can be shown what it was."""
+
+    def __init__(self, last: CorruptObject) -> None:
+        super().__init__(last.cause, last.key, revision=last.revision, decrypted=last.decrypted)
+        self.args = (f"saw a DELETED event, but object data is corrupt - {last.fault}",)
 
 
 class CorruptObjects(StorageError):

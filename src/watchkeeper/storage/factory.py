@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
@@ -19,7 +19,7 @@ from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.compactor import Compactor
 from watchkeeper.storage.decoder import Decoder
 from watchkeeper.storage.errors import CorruptObject, StorageError, Unreachable
-from watchkeeper.storage.interface import Interface
+from watchkeeper.storage.interface import Interface, StoredObject
 from watchkeeper.storage.kv_errors import translate
 from watchkeeper.storage.leases import LeaseManager
 from watchkeeper.storage.prefixes import resource_prefix
@@ -28,6 +28,9 @@ from watchkeeper.storage.value.encryption import Encryption
 from watchkeeper.storage.value.interface import Transformer
 
 log = logging.getLogger(__name__)
+
+_SCANNED = 500
+"""The page of a scan."""
 
 _PROBED = 20
 """So many objects of a resource are decrypted at start before it is said that the keys do not fit."""
@@ -170,6 +173,29 @@ class StorageFactory:
             raise StorageError(
                 f"{resource} cannot be read with the keys of the encryption configuration: {fault}", fault.key
             ) from fault
+
+    async def scan(self, resource: GroupResource, codec: JsonCodec) -> AsyncIterator[StoredObject | CorruptObject]:
+        """All objects of a resource at one revision, in key order, and in place of each broken one what is wrong.
+
+        Raises StorageError.
+        """
+        decoder = Decoder(codec, self.transformer(resource))
+        prefix = f"{self.prefix(resource)}/".encode()
+        start, revision, more = prefix, 0, True
+        while more:
+            try:
+                result = await self.backend(resource).kv.range(
+                    start, prefix_end(prefix), limit=_SCANNED, revision=revision
+                )
+            except KVError as e:
+                raise translate(e, prefix.decode()) from e
+            for kv in result.kvs:
+                try:
+                    yield await decoder.read(kv)
+                except CorruptObject as e:
+                    yield e
+                start = kv.key + b"\0"
+            revision, more = revision or result.revision, result.more
 
     async def health(self) -> dict[str, str]:
         """What is wrong with each backend and with key management; "" for nothing."""

@@ -27,5 +27,7 @@ def translate(error: kv.KVError, key: str = "", *, expired: str = LIST_EXPIRED) 
         case kv.ValueTooLarge():
             return errors.ObjectTooLarge(f"the object is too large to be stored: {error}", key)
         case kv.Corrupt():
-            return errors.CorruptObject(f"the key-value store cannot read back what it holds: {error}", key)
+            return errors.CorruptObject(
+                f"the key-value store cannot read back what it holds: {error}", key, decrypted=False
+            )
     return errors.StorageError(str(error), key)

@@ -9,7 +9,7 @@ from watchkeeper.kv.interface import KV, Event, EventType, KeyValue, Watch, pref
 from watchkeeper.storage import interface
 from watchkeeper.storage.closing import Closer
 from watchkeeper.storage.decoder import Decoder
-from watchkeeper.storage.errors import CorruptObject, StorageError, TooLargeResourceVersion
+from watchkeeper.storage.errors import CorruptDeletion, CorruptObject, StorageError, TooLargeResourceVersion
 from watchkeeper.storage.interface import StoredObject, Watcher, WatchEvent, WatchOptions
 from watchkeeper.storage.kv_errors import WATCH_EXPIRED, translate
 from watchkeeper.storage.transition import outcome, selects
@@ -168,8 +168,7 @@ class StoreWatcher:
                 previous = await self._decode(event.prev)
             except CorruptObject as e:
                 if deleted:
-                    text = f"saw a DELETED event, but object data is corrupt - {e}"
-                    raise CorruptObject(text, e.key) from e
+                    raise CorruptDeletion(e) from e
                 raise
         elif event.prev is not None:
             previous = current  # everything is selected: that there was something is all that matters

@@ -31,6 +31,7 @@ from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.rest import Context, UpdateOptions
 from watchkeeper.registry.store import StatusStore, Store
 from watchkeeper.request.user import LOOPBACK
+from watchkeeper.storage.errors import CorruptObjects
 from watchkeeper.storage.interface import EventType, Match, StoredObject, Watcher, WatchEvent, WatchOptions
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,8 @@ class DefinitionController:
         self._dirty: dict[str, None] = {}
         self._wake = asyncio.Event()
         self._synced = asyncio.Event()
+        self._tried = asyncio.Event()
+        """Set as well when the definitions that there are cannot all be read."""
         self._ending: set[str] = set()
         self._settling = ""
         self._seen = 0
@@ -91,8 +94,8 @@ class DefinitionController:
         self._tasks.start("settle", self._settle_all())
 
     async def wait(self) -> None:
-        """Return once all definitions that there are are served."""
-        await self._synced.wait()
+        """Return once all definitions that there are are served, or cannot be because one of them cannot be read."""
+        await self._tried.wait()
 
     @property
     def is_synced(self) -> bool:
@@ -139,6 +142,9 @@ class DefinitionController:
                     await self._take(watcher, backoff)
                 finally:
                     watcher.close()
+            except CorruptObjects as error:
+                log.error("no definition of a custom resource is served anew until all can be read: %s", error)
+                self._tried.set()
             except Exception as error:
                 log.warning("cannot follow the definitions of custom resources: %r", error)
             await asyncio.sleep(backoff.next())
@@ -156,6 +162,7 @@ class DefinitionController:
                         initial = None
                         self._resources.flush()
                         self._synced.set()
+                        self._tried.set()
                         backoff.reset()
                     continue
                 name = self._apply(event, is_initial=initial is not None)

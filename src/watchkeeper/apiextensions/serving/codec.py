@@ -42,24 +42,24 @@ class CustomCodec(JsonCodec):
     def _read(self, key: str, value: bytes, revision: int) -> StoredObject:
         if self._converter.is_local or value.startswith(self._starts):
             return super()._read(key, value, revision)
-        obj = self._parse_value(key, value)
-        found = self._version_of(key, obj)
+        obj = self._parse_value(key, value, revision)
+        found = self._version_of(key, obj, revision)
         if found.gvk == self.gvk:
             return super()._read(key, value, revision)
         try:
             body = self.body(found.on_read(obj))
         except Exception as e:
-            raise CorruptObject(f"{key}: what is stored cannot be read as {found.gvk}: {e}", key) from e
+            raise CorruptObject(f"what is stored cannot be read as {found.gvk}: {e}", key, revision=revision) from e
         stored = StoredObject(key, revision, self._head_of(found.gvk), splice(body, revision), self)
         stored.set_attributes(self.attributes(obj))
         return stored
 
-    def _version_of(self, key: str, obj: Object) -> CompiledVersion:
+    def _version_of(self, key: str, obj: Object, revision: int) -> CompiledVersion:
         group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
         found = self.versions.get(version)
         if found is None or group != self.gvk.group or obj.get("kind") != self.gvk.kind:
             text = f"expected {self.gvk.api_version} {self.gvk.kind}, found {obj.get('apiVersion')} {obj.get('kind')}"
-            raise CorruptObject(f"{key}: {text}", key)
+            raise CorruptObject(text, key, revision=revision)
         return found
 
     def _head_of(self, gvk: GroupVersionKind) -> bytes:

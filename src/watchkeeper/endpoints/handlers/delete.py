@@ -9,7 +9,7 @@ import orjson
 from watchkeeper.endpoints.handlers import bodies
 from watchkeeper.endpoints.handlers.common import context, list_options, predicate
 from watchkeeper.endpoints.handlers.list import list_response
-from watchkeeper.endpoints.handlers.write import Admission
+from watchkeeper.endpoints.handlers.write import Admission, authorize_unsafe_delete
 from watchkeeper.endpoints.negotiation import negotiate, require_body_type
 from watchkeeper.endpoints.params import (
     WriteParams,
@@ -31,6 +31,9 @@ async def delete(request: Request, scope: Scope) -> Response:
     """Delete one object, or begin to."""
     accepted = negotiate(request)
     options = await _options(request, scope)
+    if options.ignore_store_read_error:
+        request.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
+        await authorize_unsafe_delete(request, scope)
     admission = Admission(request, scope, WriteParams(dry_run=options.dry_run))
     options.validate = admission.validate_delete(_as_json(options))
     result, gone = await scope.store.delete(context(request, scope), request.info.name, options)

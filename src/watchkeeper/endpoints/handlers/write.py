@@ -6,10 +6,12 @@ from collections.abc import Awaitable
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, Operation
+from watchkeeper.authz.interface import Answer
 from watchkeeper.authz.interface import Attributes as Question
 from watchkeeper.endpoints.filters.authorization import forbidden_error
 from watchkeeper.endpoints.params import WriteParams
 from watchkeeper.endpoints.scope import Scope
+from watchkeeper.meta import errors
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.registry.rest import ValidateCreate, ValidateDelete, ValidateUpdate
 from watchkeeper.request.request import Request
@@ -17,6 +19,8 @@ from watchkeeper.runtime.managedfields import EntryError, check_record
 
 Object = dict[str, Any]
 FIELD_MANAGER_MAX = 128
+UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
+"""The verb of deletions that ask for removal of what cannot be read."""
 _OPTIONS = {
     Operation.CREATE: "CreateOptions",
     Operation.UPDATE: "UpdateOptions",
@@ -174,10 +178,32 @@ def _record_of(obj: Object) -> Any:
 
 async def authorize_create(request: Request, scope: Scope) -> None:
     """An update that creates needs the right to create. Raises a 403."""
+    question = _question(request, "create")
+    answer = await _ask(scope, question)
+    if not answer.allowed:
+        raise forbidden_error(question, answer.reason)
+
+
+async def authorize_unsafe_delete(request: Request, scope: Scope) -> None:
+    """Removing what cannot be read needs a right of its own. Raises a 403."""
+    question = _question(request, UNSAFE_DELETE)
+    answer = await _ask(scope, question)
+    if not answer.allowed:
+        why = f'not permitted to do "{UNSAFE_DELETE}", reason: {answer.reason}'
+        raise errors.forbidden(scope.info.group_resource, request.info.name, why)
+
+
+async def _ask(scope: Scope, question: Question) -> Answer:
+    answer = scope.services.authorizer.authorize(question)
+    return await answer if isinstance(answer, Awaitable) else answer
+
+
+def _question(request: Request, verb: str) -> Question:
+    """Whether the user may do something else to the object of a request."""
     info = request.info
-    question = Question(
+    return Question(
         user=request.user,
-        verb="create",
+        verb=verb,
         group=info.group,
         version=info.version,
         resource=info.resource,
@@ -186,8 +212,3 @@ async def authorize_create(request: Request, scope: Scope) -> None:
         name=info.name,
         path=info.path,
     )
-    answer = scope.services.authorizer.authorize(question)
-    if isinstance(answer, Awaitable):
-        answer = await answer
-    if not answer.allowed:
-        raise forbidden_error(question, answer.reason)

@@ -1,0 +1,186 @@
+"""Objects that cannot be decrypted or decoded: every read says so, and they can be removed, by those who may."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from watchkeeper.kv.sqlite.store import SQLiteKV
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle, RequestFailed
+
+SECRETS = "/api/v1/namespaces/default/secrets"
+OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential"
+UNSAFE = {"apiVersion": "v1", "kind": "DeleteOptions", OPTION: True}
+TOKENS = (
+    'admin-token,admin,1,"system:masters"\nplain-token,plain,2,"deleters"\nunsafe-token,unsafe,3,"deleters,breakers"\n'
+)
+
+
+def put(tmp_path: Path, values: Mapping[str, bytes]) -> None:
+    """Put values into the file of a server that does not run."""
+
+    async def run() -> None:
+        kv = SQLiteKV.open(tmp_path / "db")
+        for key, value in values.items():
+            found = (await kv.get(key.encode())).kv
+            await kv.optimistic_put(key.encode(), value, found.mod_revision if found is not None else 0)
+        await kv.close()
+
+    asyncio.run(run())
+
+
+def serving(tmp_path: Path, **options: Any) -> Server:
+    return Server(storage=f"sqlite:{tmp_path / 'db'}", insecure_http=True, controllers=(), **options)
+
+
+def secret(name: str, **metadata: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, **metadata}}
+
+
+def refusal(server: Handle, method: str, path: str, body: Any = None, **options: Any) -> dict[str, Any]:
+    with pytest.raises(RequestFailed) as caught:
+        server.request(method, path, body, **options)
+    found: dict[str, Any] = json.loads(str(caught.value).partition(f"{caught.value.status}: ")[2])
+    assert found["code"] == caught.value.status
+    return found
+
+
+def test_reads_name_the_object_and_say_what_is_wrong(tmp_path: Path) -> None:
+    put(tmp_path, {"/registry/secrets/default/cut": b'{"kind":"Sec', "/registry/secrets/default/odd": b"k8s:enc:x:y"})
+    with serving(tmp_path) as server:
+        server.request("POST", SECRETS, secret("fine"))
+        status = refusal(server, "GET", f"{SECRETS}/cut")
+        assert (status["code"], status["reason"]) == (500, "InternalError")
+        assert status["message"].startswith(
+            "Internal error occurred: StorageError: corrupt object, Code: 7, Key: /registry/secrets/default/cut, "
+            "ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision="
+        )
+        assert "no encryption configuration says how" in refusal(server, "GET", f"{SECRETS}/odd")["message"]
+        assert server.request("GET", f"{SECRETS}/fine")["metadata"]["name"] == "fine"
+        for method, path, body in (
+            ("PUT", f"{SECRETS}/cut", secret("cut")),
+            ("DELETE", f"{SECRETS}/cut", None),
+        ):
+            status = refusal(server, method, path, body)
+            assert (status["code"], status["reason"]) == (500, "InternalError")
+            assert "/registry/secrets/default/cut" in status["message"]
+
+
+def test_a_list_has_one_cause_for_each_broken_object(tmp_path: Path) -> None:
+    keys = [f"/registry/secrets/default/{name}" for name in ("a", "b")]
+    put(tmp_path, dict.fromkeys(keys, b"junk"))
+    with serving(tmp_path) as server:
+        server.request("POST", SECRETS, secret("fine"))
+        for path in (SECRETS, "/api/v1/secrets", f"{SECRETS}?limit=1", f"{SECRETS}?resourceVersion=0"):
+            status = refusal(server, "GET", path)
+            assert (status["code"], status["reason"]) == (500, "StorageReadError")
+            assert status["message"] == "failed to read one or more secrets from the storage"
+            assert (status["details"]["name"], status["details"]["kind"]) == ("list", "secrets")
+            causes = status["details"]["causes"]
+            assert {cause["reason"] for cause in causes} == {"UnexpectedServerResponse"}
+            assert [cause["field"] for cause in causes] == keys[: len(causes)]
+            assert causes
+        assert server.request("GET", "/api/v1/namespaces/kube-system/secrets")["items"] == []
+        path = f"{SECRETS}?watch=true&timeoutSeconds=5"
+        request = urllib.request.Request(server.url + path, headers={"Authorization": f"Bearer {server.token}"})
+        with urllib.request.urlopen(request) as answer:
+            [event] = [json.loads(line) for line in answer]
+        assert event["type"] == "ERROR"
+        assert event["object"]["reason"] == "StorageReadError"
+
+
+def test_what_cannot_be_read_is_removed_on_demand_and_what_can_be_is_not(tmp_path: Path) -> None:
+    put(tmp_path, {"/registry/secrets/default/broken": b"junk", "/registry/namespaces/torn": b"junk"})
+    with serving(tmp_path) as server:
+        server.request("POST", SECRETS, secret("fine"))
+        status = refusal(server, "DELETE", f"{SECRETS}/fine", UNSAFE)
+        assert (status["code"], status["reason"]) == (422, "Invalid")
+        assert status["message"] == (
+            f'secrets "fine" is invalid: {OPTION}: Invalid value: true: is exclusively used to delete corrupt '
+            "object(s), try again by removing this option"
+        )
+        assert refusal(server, "DELETE", f"{SECRETS}/absent", UNSAFE)["code"] == 422
+        answer = server.request("DELETE", f"{SECRETS}/broken", UNSAFE)
+        assert answer["status"] == "Success"
+        assert answer["details"] == {"name": "broken", "kind": "Secret"}
+        assert refusal(server, "GET", f"{SECRETS}/broken")["code"] == 404
+        assert [item["metadata"]["name"] for item in server.request("GET", SECRETS)["items"]] == ["fine"]
+        server.request("DELETE", "/api/v1/namespaces/torn?" + OPTION + "=true")
+        assert refusal(server, "GET", "/api/v1/namespaces/torn")["code"] == 404
+
+
+def test_the_option_stands_alone_and_not_for_collections() -> None:
+    with Server(insecure_http=True, controllers=()) as server:
+        for more in (
+            {"dryRun": ["All"]},
+            {"propagationPolicy": "Orphan"},
+            {"orphanDependents": True},
+            {"gracePeriodSeconds": 1},
+            {"preconditions": {"uid": "x"}},
+        ):
+            status = refusal(server, "DELETE", f"{SECRETS}/x", {**UNSAFE, **more})
+            assert status["code"] == 422
+            assert f"cannot be set together with .{next(iter(more))}" in status["message"]
+        status = refusal(server, "DELETE", SECRETS, UNSAFE)
+        assert status["code"] == 422
+        assert "is not allowed with DELETECOLLECTION" in status["message"]
+
+
+def test_it_takes_a_right_of_its_own(tmp_path: Path) -> None:
+    put(tmp_path, {"/registry/secrets/default/broken": b"junk"})
+    (tmp_path / "tokens").write_text(TOKENS)
+    with serving(tmp_path, token_auth_file=tmp_path / "tokens") as server:
+        for group, verbs in (("deleters", ["delete"]), ("breakers", ["unsafe-delete-ignore-read-errors"])):
+            grant(server, group, verbs)
+        plain, unsafe = ({"Authorization": f"Bearer {name}-token"} for name in ("plain", "unsafe"))
+        status = refusal(server, "DELETE", f"{SECRETS}/broken", UNSAFE, headers=plain)
+        assert (status["code"], status["reason"]) == (403, "Forbidden")
+        assert status["message"].startswith(
+            'secrets "broken" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: '
+        )
+        server.request("DELETE", f"{SECRETS}/broken", UNSAFE, headers=unsafe)
+
+
+def grant(server: Handle, group: str, verbs: list[str]) -> None:
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": verbs}
+    server.request("POST", f"{rbac}/clusterroles", {"metadata": {"name": group}, "rules": [rule]})
+    binding = {
+        "metadata": {"name": group},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": group},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}],
+    }
+    server.request("POST", f"{rbac}/clusterrolebindings", binding)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "/registry/services/specs/default/x",
+        "/registry/clusterroles/x",
+        "/registry/clusterrolebindings/x",
+        "/registry/apiextensions.k8s.io/customresourcedefinitions/x.y",
+        "/registry/priorityclasses/x",
+    ],
+)
+def test_a_server_starts_for_the_repair_of_what_it_needs_itself(tmp_path: Path, key: str) -> None:
+    put(tmp_path, {key: b"junk"})
+    paths = {
+        "services": "/api/v1/namespaces/default/services/x",
+        "clusterroles": "/apis/rbac.authorization.k8s.io/v1/clusterroles/x",
+        "clusterrolebindings": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/x",
+        "apiextensions.k8s.io": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x.y",
+        "priorityclasses": "/apis/scheduling.k8s.io/v1/priorityclasses/x",
+    }
+    with serving(tmp_path) as server:
+        path = paths[key.split("/")[2]]
+        assert refusal(server, "GET", path)["code"] == 500
+        server.request("DELETE", path, UNSAFE)
+        assert server.request("GET", path.rpartition("/")[0])["kind"].endswith("List")
