@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from watchkeeper.apis.behavior import Behaviors
+from watchkeeper.apis.core.connect_options import connect_kinds
 from watchkeeper.apis.registry import Object, contributions
 from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.meta.gvk import GroupVersionKind
@@ -14,7 +15,7 @@ from watchkeeper.runtime.scheme import Decoder, Kind, Scheme
 
 def builtin_scheme() -> Scheme:
     """A scheme of every built-in kind at every served version. Decoders are compiled at their first use."""
-    return Scheme(_kind(gvk) for gvk in schema_data().kinds)
+    return Scheme([*(_kind(gvk) for gvk in schema_data().kinds), *connect_kinds()])
 
 
 def builtin_behaviors() -> Behaviors:

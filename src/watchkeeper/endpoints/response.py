@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import orjson
 
+from watchkeeper.endpoints.warning_headers import warning_headers
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.request.request import Request
 
@@ -69,12 +70,6 @@ class Response:
         async for chunk in self.stream:
             await request.send({"type": "http.response.body", "body": chunk, "more_body": True})
         await request.send({"type": "http.response.body", "body": b""})
-
-
-def warning_headers(warnings: Sequence[str]) -> list[Header]:
-    """`Warning: 299 - "text"` for each text (RFC 7234, 5.5), quotes and backslashes escaped."""
-    escaped = (w.replace("\\", "\\\\").replace('"', '\\"') for w in warnings)
-    return [(b"warning", f'299 - "{text}"'.encode()) for text in escaped]
 
 
 def text_response(status: int, text: str) -> Response:

@@ -94,8 +94,8 @@ class Request:
         return values[0] if values else ""
 
     def warn(self, text: str) -> None:
-        """Send a warning with the answer, once."""
-        if text not in self.warnings:
+        """Send a warning with the answer, once; an empty one not at all."""
+        if text and text not in self.warnings:
             self.warnings.append(text)
 
     def annotate(self, key: str, value: str, level: str = "Metadata") -> None:

@@ -77,7 +77,7 @@ class MutatingWebhooks(BasePlugin):
             if match is None or (passes.running and hook.uid not in memory.again):
                 # The second pass asks nobody who was not asked before.
                 continue
-            place = notes.place(attributes, index)
+            place = notes.place(index, second=passes.running)
             if await self._ask(hook, match, attributes, selection.objects, place):
                 memory.changed()
                 passes.requested = True

@@ -49,7 +49,6 @@ def add_failed_open(attributes: Attributes, hook: Hook, place: str, *, mutating:
     add(attributes, f"{_FAILED_OPEN}{_MUTATION if mutating else _VALIDATING}{place}", hook.name)
 
 
-def place(attributes: Attributes, index: int) -> str:
-    """Where a webhook is asked: in which pass, as which of all."""
-    passes = attributes.reinvocation
-    return f"round_{1 if passes is not None and passes.running else 0}_index_{index}"
+def place(index: int, *, second: bool = False) -> str:
+    """Where a webhook is asked: as which of all, and whether in the second pass of admission."""
+    return f"round_{int(second)}_index_{index}"

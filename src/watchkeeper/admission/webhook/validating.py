@@ -44,7 +44,7 @@ class ValidatingWebhooks(BasePlugin):
         refusals: list[ApiError] = []
 
         async def ask(index: int, hook: Hook, match: Match) -> None:
-            place = notes.place(attributes, index)
+            place = notes.place(index)
             asking = self._caller.ask(hook, match, attributes, selection.objects, mutating=False)
             try:
                 await self._caller.guard(

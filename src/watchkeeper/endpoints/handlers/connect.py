@@ -2,20 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from watchkeeper.admission.interface import Attributes, Operation
+from watchkeeper.apis.core.connect_options import connect_options, connect_params
 from watchkeeper.endpoints.handlers.common import context
 from watchkeeper.endpoints.negotiation import PLAIN
 from watchkeeper.endpoints.render import finish, renderer_for
 from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.endpoints.scope import Scope
+from watchkeeper.meta import errors
+from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.registry.rest import ConnectRequest
 from watchkeeper.request.request import Request
 
+_PROXY = "proxy"
+
 
 async def connect(request: Request, scope: Scope) -> Response:
-    """Hand the request to the resource, whatever its method."""
+    """Hand the request to the resource, whatever its method, if admission lets it pass."""
     info = request.info
-    asked = ConnectRequest(info.name, "/".join(info.parts[3:]), request.params)
+    params: Mapping[str, list[str]] = request.params
+    kind = _options_kind(scope)
+    if kind is not None:
+        params = await _admit(request, scope, kind)
+    asked = ConnectRequest(info.name, "/".join(info.parts[3:]), params)
     result = await scope.store.connect(context(request, scope), asked)
     if isinstance(result, dict) and "kind" not in result:
         return text_response(200, result["text"])
     return finish(renderer_for(scope, PLAIN).one(result), PLAIN)
+
+
+def _options_kind(scope: Scope) -> GroupVersionKind | None:
+    """What the options of a connection are; None for a log, which is only read."""
+    kinds = (sub.kind for sub in scope.info.subresources if sub.name == scope.subresource)
+    kind = next(kinds, None)
+    return None if kind is None or kind == scope.info.kind else kind
+
+
+async def _admit(request: Request, scope: Scope, kind: GroupVersionKind) -> Mapping[str, list[str]]:
+    """Ask all of admission; returns the parameters as it has left them. Raises ApiError."""
+    info = request.info
+    if request.params.get("dryRun"):
+        raise errors.bad_request("dryRun is not supported")
+    params = request.params
+    if scope.subresource == _PROXY:
+        params = {**params, "path": [_path(request)]}
+    try:
+        options = connect_options(kind.kind, params)
+    except ValueError as problem:
+        raise errors.bad_request(str(problem)) from None
+    if options is None:
+        return params
+    attributes = Attributes(
+        operation=Operation.CONNECT,
+        kind=kind,
+        resource=scope.info.gvr,
+        subresource=scope.subresource,
+        namespace=info.namespace,
+        name=info.name,
+        user=request.user,
+        obj=options,
+        options=None,
+        warn=request.warn,
+        annotate=request.annotate,
+        versions=scope.versions,
+    )
+    admission = scope.services.admission
+    await admission.admit(attributes)
+    await admission.validate(attributes)
+    return params if attributes.obj is options or attributes.obj is None else connect_params(attributes.obj)
+
+
+def _path(request: Request) -> str:
+    """The path below the proxy, with the slashes that the request has."""
+    path = "/".join(request.info.parts[3:])
+    if path and not path.startswith("/"):
+        path = f"/{path}"
+    return f"{path}/" if request.path.endswith("/") and not path.endswith("/") else path
