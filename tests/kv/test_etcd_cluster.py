@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +12,12 @@ from typing import Any
 import pytest
 from aetcd.rpc import rpc_pb2, rpc_pb2_grpc
 from etcd_fixtures import needs_etcd, run
+from grpc import StatusCode
+from grpc.aio import AioRpcError
 
 from watchkeeper.kv.errors import Compacted, KVError, Timeout, Unavailable
 from watchkeeper.kv.etcd import EtcdConfig, open_etcd
+from watchkeeper.kv.etcd.members import Member
 from watchkeeper.kv.etcd.store import EtcdKV
 from watchkeeper.kv.interface import Watch
 from watchkeeper.testing.etcd import EtcdCluster, EtcdMember, running_cluster
@@ -104,10 +108,22 @@ def with_store(cluster: EtcdCluster, scenario: Callable[[EtcdKV], Awaitable[None
 async def members_agree(kv: EtcdKV) -> bool:
     """Whether all members have the same history up to the present revision."""
     revision = await kv.current_revision()
-    asked = rpc_pb2.HashKVRequest(revision=revision)
-    stubs: list[Any] = [rpc_pb2_grpc.MaintenanceStub(member._channel) for member in kv._cluster._members]
-    answers = [await stub.HashKV(asked, timeout=5, wait_for_ready=True) for stub in stubs]
-    return len({answer.hash for answer in answers}) == 1
+    return len({await history_hash(member, revision) for member in kv._cluster._members}) == 1
+
+
+async def history_hash(member: Member, revision: int) -> int:
+    """A hash of all that a member knows of up to a revision, once it has come so far."""
+    stub: Any = rpc_pb2_grpc.MaintenanceStub(member._channel)
+    deadline = time.monotonic() + 5
+    while True:
+        try:
+            answer = await stub.HashKV(rpc_pb2.HashKVRequest(revision=revision), timeout=5, wait_for_ready=True)
+        except AioRpcError as error:
+            if error.code() is not StatusCode.OUT_OF_RANGE or time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.05)
+        else:
+            return int(answer.hash)
 
 
 def used(kv: EtcdKV, cluster: EtcdCluster) -> EtcdMember:
