@@ -209,6 +209,7 @@ def server_timeout(resource: GroupResource, operation: str, retry_after: int) ->
         "ServerTimeout",
         f"The {operation} operation against {resource} could not be completed at this time, please try again.",
         details=_details(operation, resource.group, resource.resource, retryAfterSeconds=retry_after),
+        headers=[(b"retry-after", str(retry_after).encode())],
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from pathlib import Path
 
 from watchkeeper.aio.backoff import Backoff
-from watchkeeper.kv.errors import AccessDenied, Corrupt, KVError, Unavailable
+from watchkeeper.kv.errors import AccessDenied, Corrupt, KVError
 from watchkeeper.kv.etcd.config import EtcdConfig
 from watchkeeper.kv.interface import KV
 from watchkeeper.server.errors import StartupError
@@ -15,8 +16,6 @@ from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.options import ServeOptions
 
 log = logging.getLogger(__name__)
-
-_ATTEMPT_SECONDS = 2.0
 
 
 def is_etcd(url: str) -> bool:
@@ -54,6 +53,8 @@ def _open_sqlite(path: Path) -> KV:
 
 
 async def _open_etcd(url: str, options: ServeOptions) -> KV:
+    # Standard error is for this server's own log.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from watchkeeper.kv.etcd import open_etcd
 
     config = etcd_config(url, options)
@@ -98,27 +99,28 @@ def _password(options: ServeOptions) -> str:
 
 
 async def _until_it_answers(kv: KV, config: EtcdConfig, patience: float) -> None:
-    """Ask for the revision until there is one: it takes a leader, a quorum, and the right to read."""
+    """Ask for its state and revision until both come: that takes a leader, a quorum, and the right to read."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience
     backoff = Backoff(initial=0.1, limit=1.0)
-    said = False
-    trouble: KVError = Unavailable("no answer in time")
+    servers = ", ".join(config.endpoints)
+    trouble: KVError | None = None
     while (left := deadline - loop.time()) > 0:
         try:
-            async with asyncio.timeout(min(left, _ATTEMPT_SECONDS)):
+            async with asyncio.timeout(left):
+                await kv.status()
                 await kv.current_revision()
             return
         except (AccessDenied, Corrupt) as error:
             raise StartupError(str(error)) from error
         except TimeoutError:
-            pass
-        except Unavailable as error:
-            trouble = error
+            break
         except KVError as error:
-            raise StartupError(str(error)) from error
-        if not said:
-            log.warning("etcd (%s) does not answer yet, waiting up to %g s", ", ".join(config.endpoints), patience)
-            said = True
+            if trouble is None:
+                log.warning("etcd (%s) does not answer yet, waiting up to %g s", servers, patience)
+            trouble = error
         await asyncio.sleep(min(backoff.next(), max(deadline - loop.time(), 0)))
-    raise StartupError(f"etcd ({', '.join(config.endpoints)}) cannot be reached within {patience:g} s: {trouble}")
+    hint = ""
+    if "Socket closed" in str(trouble) and not any(endpoint.tls for endpoint in config.parsed()):
+        hint = "; if it wants TLS, write https://HOST:PORT or give --etcd-cafile"
+    raise StartupError(f"etcd ({servers}) cannot be reached within {patience:g} s: {trouble or 'no answer'}{hint}")

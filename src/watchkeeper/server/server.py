@@ -30,9 +30,9 @@ from watchkeeper.endpoints.filters.metrics import RequestMetrics
 from watchkeeper.endpoints.filters.request_deadline import check_deadline
 from watchkeeper.endpoints.handlers.discovery import RootPath
 from watchkeeper.endpoints.router import Router
+from watchkeeper.kv.errors import KVError
 from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
-from watchkeeper.server import admission_policies, admission_webhooks
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.credentials import Credentials, load_credentials
@@ -140,8 +140,8 @@ class Server:
         self.assembly.services.min_request_timeout = options.min_request_timeout
         await self.assembly.load_allocations()
         await self._bootstrap()
-        await self._follow("admission-policies", self.assembly.policies, admission_policies.RESOURCES)
-        await self._follow("admission-webhooks", self.assembly.webhooks, admission_webhooks.RESOURCES)
+        for name, followed, followed_resources in self.assembly.followed():
+            await self._follow(name, followed, followed_resources)
         self.assembly.custom.start()
         await self.assembly.custom.wait()
         if options.app:
@@ -214,7 +214,12 @@ class Server:
         )
         requests = RequestMetrics()
         self.metrics.add(requests.collect)
-        self.metrics.add(StorageMetrics(self.storage.monitors, self.assembly.registry.stores()).collect)
+        stored = StorageMetrics(
+            self.storage.monitors,
+            self.assembly.registry.stores(),
+            poll_seconds=options.etcd_db_metric_poll_interval,
+        )
+        self.metrics.add(stored.collect)
         self.metrics.add(filter_collector(in_flight, authentication))
         self.metrics.add(self.assembly.webhooks.collect)
         filters: list[Filter] = [
@@ -259,9 +264,21 @@ class Server:
     def _add_checks(self) -> None:
         for name, check in self.storage.checks().items():
             self.health.add(Check(name, functools.partial(_require_well, check)))
+        self.health.add(Check("etcd-readiness", self._check_readiness, of=("readyz",)))
         stopping = Check("shutdown", lambda: _require(self.state is State.READY, f"the server is {self.state.value}"),
                          of=("readyz",))  # fmt: skip
         self.health.add(stopping)
+
+    async def _check_readiness(self) -> None:
+        """A read that a majority has to confirm."""
+        seconds = self.options.etcd_readycheck_timeout
+        try:
+            async with asyncio.timeout(seconds):
+                await self.kv.current_revision()
+        except TimeoutError:
+            raise Unhealthy(f"no answer within {seconds:g} s") from None
+        except KVError as error:
+            raise Unhealthy(str(error)) from error
 
     # -- stop -----------------------------------------------------------------------------------------------------
 

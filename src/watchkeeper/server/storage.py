@@ -31,6 +31,8 @@ def storage_factory(options: ServeOptions) -> StorageFactory:
         servers=(options.storage_url,),
         prefix="/" + options.etcd_prefix.strip("/"),
         compaction_interval=options.compaction_interval,
+        health_timeout=options.etcd_healthcheck_timeout,
+        ready_timeout=options.etcd_readycheck_timeout,
     )
     try:
         overrides = parse_overrides(options.etcd_servers_overrides)

@@ -60,7 +60,8 @@ class Cluster:
     async def call(self, method: Method, request: Any, *, harmless: bool, timeout: float = 0) -> Any:
         """Make a call; `harmless`: making it twice does no harm. `timeout` in seconds, 0 for the configured one.
 
-        Raises the errors of `kv.errors`. Of a call that is not harmless, Unavailable means that it may have been done.
+        Raises the errors of `kv.errors`. Of a call that is not harmless, Timeout means that it may have been done, and
+        any other error that it was not.
         """
         loop = asyncio.get_running_loop()
         seconds = timeout or self.config.request_timeout
@@ -112,6 +113,8 @@ class Cluster:
             self.leave(member)
         if remedy is Remedy.ELSEWHERE or (remedy is Remedy.IF_HARMLESS and harmless):
             return
+        if remedy is Remedy.IF_HARMLESS and not isinstance(failure.error, Timeout):
+            raise Timeout(f"{failure.error}; it may have been done") from error
         raise failure.error from error
 
     # Authentication

@@ -71,6 +71,18 @@ _DENIED = {
 }
 
 
+_TLS = {
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is of no authority that is trusted here: check the CA file",
+    "Hostname Verification": "its certificate is for another name",
+    "is not in peer certificate": "its certificate is for another name",
+    "ALERT_BAD_CERTIFICATE": "it wants a certificate of an authority that it trusts from this client",
+    "ALERT_CERTIFICATE": "it wants a certificate of an authority that it trusts from this client",
+    "ALERT_UNKNOWN_CA": "it does not trust the authority of this client's certificate",
+    "Handshake read failed": "it does not speak TLS",
+}
+"""What fails before anything can be said, by what the message contains. Another member may do better."""
+
+
 def classify(error: AioRpcError, endpoint: str) -> Failure:
     """Judge a failed call to `endpoint`."""
     return classify_text(error.code(), error.details() or "", endpoint)
@@ -95,6 +107,9 @@ def classify_text(code: grpc.StatusCode, details: str, endpoint: str) -> Failure
             return Failure(AccessDenied(f"etcd {endpoint}: {meaning} ({details})"), Remedy.NONE)
     if code is grpc.StatusCode.DATA_LOSS or "corrupt" in details:
         return Failure(Corrupt(f"etcd {endpoint}: {details}; replace the corrupt member"), Remedy.NONE)
+    for part, meaning in _TLS.items():
+        if part in details:
+            return Failure(AccessDenied(f"etcd {endpoint}: {meaning} ({details})"), Remedy.ELSEWHERE)
     if any(part in details for part in _NOT_SENT):
         return Failure(Unavailable(f"etcd {endpoint}: {details}"), Remedy.ELSEWHERE)
     if code is grpc.StatusCode.DEADLINE_EXCEEDED or "timed out" in details:
