@@ -60,7 +60,7 @@ def _list(schema: Schema) -> dict[str, Any]:
         properties, required = found["items"]["properties"], found["items"].get("required", ())
         for key in keys:
             if key not in required:
-                properties[key]["default"] = schema.element.keyed_defaults.get(key, "")
+                properties[key]["default"] = schema.keyed_defaults.get(key, "")
         found.update({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)})
     return found
 
@@ -103,9 +103,17 @@ class Client:
         fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def send(self, method: str, path: str, body: bytes | None = None, content_type: str = "application/json") -> bytes:
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> bytes:
         """One request; returns the body of the answer."""
-        self._connection.request(method, path, body, {**self._headers, "Content-Type": content_type})
+        headers = {**self._headers, "Content-Type": content_type, "Accept": accept}
+        self._connection.request(method, path, body, headers)
         response = self._connection.getresponse()
         answer = response.read()
         if response.status >= 400:

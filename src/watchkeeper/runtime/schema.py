@@ -72,7 +72,7 @@ class Schema:
     nullable: bool = False
     enum: tuple[Any, ...] = ()
     keyed_defaults: Mapping[str, Any] = field(default_factory=dict)
-    """For items of a map list: defaults of key fields, used when a key is absent (such as protocol: TCP)."""
+    """For map lists: defaults of key fields, used when an item does not have one (such as protocol: TCP)."""
 
     def __repr__(self) -> str:
         return f"<Schema {self.name or self.go_type or self.type.value}>"

@@ -48,7 +48,7 @@ def _list(node: Structural) -> Schema:
         found.list_type = ListType(node.list_type)
     if node.list_type == "map" and node.items is not None:
         found.list_map_keys = node.list_map_keys
-        element.keyed_defaults = {
+        found.keyed_defaults = {
             key: child.default
             for key in node.list_map_keys
             if (child := node.items.properties.get(key)) is not None and child.has_default

@@ -160,11 +160,7 @@ class ListNode(Node):
         assert schema.element is not None
         self.item = table.node(schema.element)
         self.keys = schema.list_map_keys if schema.list_type is ListType.MAP else ()
-        self.defaults = {
-            **_zero_keys(schema.element, self.keys),
-            **schema.element.keyed_defaults,
-            **schema.keyed_defaults,
-        }
+        self.defaults = {**_zero_keys(schema.element, self.keys), **schema.keyed_defaults}
         self._single = self.keys[0] if len(self.keys) == 1 else ""
         self._elements: dict[Any, str] = {}
         self._templates: dict[tuple[str, ...], FieldSet | None] = {}
