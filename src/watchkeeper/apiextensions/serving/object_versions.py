@@ -38,6 +38,19 @@ class CustomVersions(SchemeVersions):
         (converted,) = converter.convert_nowait([copied], to.group_version)
         return converted
 
+    def restore(self, obj: Object, to: GroupVersionKind) -> Object | Awaitable[Object]:
+        """The same, and without what only the other version knows."""
+        same = gvk_of(obj) == to
+        restored = super().restore(obj, to)
+        if same:
+            return restored
+        if isinstance(restored, Awaitable):
+            return self._pruned(restored, to)
+        return self.scheme.kind(to).decode(restored, None)
+
+    async def _pruned(self, restored: Awaitable[Object], to: GroupVersionKind) -> Object:
+        return self.scheme.kind(to).decode(await restored, None)
+
     async def _ask(self, obj: Object, to: GroupVersionKind) -> Object:
         (converted,) = await self._resource.converter.convert([obj], to.group_version)
         return converted

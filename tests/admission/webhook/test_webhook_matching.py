@@ -1,0 +1,209 @@
+"""Which requests webhooks are asked about, and at which version."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def test_an_equivalent_resource_is_shown_at_the_version_that_the_rule_names(api: Any, hook: Any, kit: Any) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+    metric = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}},
+    }
+    spec = {"maxReplicas": 3, "scaleTargetRef": target, "metrics": [metric]}
+    change = {"op": "replace", "path": "/spec/maxReplicas", "value": 5}
+    hook.answers["/m"] = lambda r: kit.patch_of(change)
+    rules = [kit.rule("*", "horizontalpodautoscalers", "autoscaling", "v1")]
+    api.install(api.webhook("m", "/m", rules=rules), mutating=True, name="m")
+    api.install(api.webhook("exact", "/exact", rules=rules, matchPolicy="Exact"), name="v")
+    body = api.object("HorizontalPodAutoscaler", "h", "autoscaling/v2", spec=spec)
+    answer = api.call("POST", f"/apis/autoscaling/v2/namespaces/{api.namespace}/horizontalpodautoscalers", body)
+    assert answer.status == 201, answer
+    assert (answer.body["apiVersion"], answer.body["spec"]["maxReplicas"]) == ("autoscaling/v2", 5)
+    assert answer.body["spec"]["metrics"] == [metric]
+    (asked,) = hook.requests()
+    assert asked["kind"] == {"group": "autoscaling", "version": "v1", "kind": "HorizontalPodAutoscaler"}
+    assert asked["requestKind"]["version"] == "v2"
+    assert asked["resource"]["version"] == "v1"
+    assert asked["requestResource"]["version"] == "v2"
+    assert asked["object"]["apiVersion"] == "autoscaling/v1"
+    assert asked["object"]["spec"]["targetCPUUtilizationPercentage"] == 50
+
+
+def test_custom_objects_are_converted_pruned_and_defaulted(api: Any, hook: Any, kit: Any) -> None:
+    group = f"g{api.number}.example.com"
+    text = {"type": "string"}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": text}}}}
+    defaulted = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"a": text, "b": {**text, "default": "x"}}}},
+    }
+    versions = [
+        {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}},
+        {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": defaulted}},
+    ]
+    definition = api.object(
+        "CustomResourceDefinition",
+        f"widgets.{group}",
+        "apiextensions.k8s.io/v1",
+        spec={
+            "group": group,
+            "names": {"kind": "Widget", "plural": "widgets"},
+            "scope": "Namespaced",
+            "versions": versions,
+        },
+    )
+    assert api.call("POST", DEFINITIONS, definition).status == 201
+    place = f"/apis/{group}/v1/namespaces/{api.namespace}/widgets"
+    while api.call("GET", place).status != 200:
+        time.sleep(0.02)
+    changes = [{"op": "add", "path": "/spec/unknown", "value": 1}, {"op": "replace", "path": "/spec/a", "value": "2"}]
+    hook.answers["/"] = lambda r: kit.patch_of(*changes) if r["operation"] == "CREATE" else {}
+    api.install(api.webhook(rules=[kit.rule("*", "widgets", group, "v2")]), mutating=True)
+    body = api.object("Widget", "w", f"{group}/v1", spec={"a": "1"})
+    answer = api.call("POST", place, body)
+    assert answer.status == 201, answer
+    assert answer.body["apiVersion"] == f"{group}/v1"
+    assert answer.body["spec"] == {"a": "2"}
+    (asked,) = hook.requests()
+    assert (asked["object"]["apiVersion"], asked["object"]["spec"]) == (f"{group}/v2", {"a": "1"})
+    hook.clear()
+    assert api.patch(f"{place}/w", {"spec": {"a": "3"}}).status == 200
+    (asked,) = hook.requests()
+    assert (asked["oldObject"]["apiVersion"], asked["oldObject"]["spec"]["a"]) == (f"{group}/v2", "2")
+    api.call("DELETE", f"{DEFINITIONS}/widgets.{group}")
+
+
+def test_conditions_decide_after_selectors_and_rules(api: Any, hook: Any) -> None:
+    conditions = [
+        {"name": "mine", "expression": "request.userInfo.username != 'controller'"},
+        {"name": "old", "expression": "oldObject == null || object.data.k != oldObject.data.k"},
+        {"name": "may", "expression": "authorizer.group('').resource('configmaps').check('create').allowed()"},
+    ]
+    api.install(api.webhook(matchConditions=conditions))
+    api.create(k="1")
+    api.patch(f"{api.configmaps}/a", {"metadata": {"labels": {"x": "y"}}})
+    api.patch(f"{api.configmaps}/a", {"data": {"k": "2"}})
+    other = {"Impersonate-User": "controller", "Impersonate-Group": "system:masters"}
+    api.call("POST", api.configmaps, api.configmap("b"), headers=other)
+    assert [r["operation"] for r in hook.requests()] == ["CREATE", "UPDATE"]
+
+
+def test_a_condition_that_cannot_be_evaluated_refuses_unless_failures_are_ignored(api: Any, hook: Any) -> None:
+    broken = [{"name": "broken", "expression": "object.data.absent == 'x'"}]
+    decided = [*broken, {"name": "no", "expression": "false"}]
+    path = api.install(api.webhook(matchConditions=broken))
+    answer = api.create(k="1")
+    assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
+    assert answer.message == (
+        "configmaps \"a\" is forbidden: expression 'object.data.absent == 'x'' resulted in error: no such key: absent"
+    )
+    api.call("DELETE", path)
+    lax = api.webhook("lax", matchConditions=broken, failurePolicy="Ignore")
+    api.install(lax, api.webhook("decided", matchConditions=decided), name="d")
+    assert api.create(k="1").status == 201
+    assert hook.reviews == []
+
+
+def test_conditions_that_do_not_compile_are_refused(api: Any) -> None:
+    bad = api.webhook(
+        matchConditions=[{"name": "bad", "expression": "object.metadata.name +"}, {"name": "text", "expression": "'x'"}]
+    )
+    body = api.object("ValidatingWebhookConfiguration", "bad", "admissionregistration.k8s.io/v1", webhooks=[bad])
+    answer = api.call("POST", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", body)
+    assert answer.status == 422
+    first, second = answer.body["details"]["causes"]
+    assert first["field"] == "webhooks[0].matchConditions[0].expression"
+    assert "compilation failed: ERROR: <input>:1:23: Syntax error" in first["message"]
+    assert second["message"].endswith("must evaluate to bool but got string")
+
+
+def test_a_connection_is_asked_about_with_its_options(api: Any, hook: Any, kit: Any) -> None:
+    pods = f"/api/v1/namespaces/{api.namespace}/pods"
+    api.call("POST", pods, api.object("Pod", "p", spec={"containers": [{"name": "c", "image": "busybox:1"}]}))
+    rules = [kit.rule("CONNECT", "pods/exec pods/portforward pods/proxy")]
+    hook.answers["/"] = lambda r: {"allowed": r["subResource"] != "exec"}
+    api.install(api.webhook(rules=rules))
+    answer = api.call("POST", f"{pods}/p/exec?command=ls&command=-l&stdout=true&stderr=0&container=c")
+    assert answer.message == 'admission webhook "hook.example.io" denied the request without explanation'
+    (asked,) = hook.requests()
+    assert asked["kind"] == {"group": "", "version": "v1", "kind": "PodExecOptions"}
+    assert asked["object"] == {
+        "kind": "PodExecOptions",
+        "apiVersion": "v1",
+        "command": ["ls", "-l"],
+        "stdout": True,
+        "container": "c",
+    }
+    assert (asked["operation"], asked["options"], asked["oldObject"], asked["name"]) == ("CONNECT", None, None, "p")
+    api.call("GET", f"{pods}/p/proxy/some/path/")
+    assert hook.requests()[1]["object"] == {"kind": "PodProxyOptions", "apiVersion": "v1", "path": "/some/path/"}
+    assert api.call("POST", f"{pods}/p/portforward?ports=x").message == (
+        'strconv.ParseInt: parsing "x": invalid syntax'
+    )
+    assert api.call("POST", f"{pods}/p/exec?dryRun=All").message == "dryRun is not supported"
+    api.call("GET", f"{pods}/p/log")
+    assert len(hook.reviews) == 2
+
+
+def test_subresources_are_asked_about_as_themselves(api: Any, hook: Any, kit: Any) -> None:
+    pods = f"/api/v1/namespaces/{api.namespace}/pods"
+    pod = api.object("Pod", "p", spec={"containers": [{"name": "c", "image": "busybox:1"}]})
+    api.call("POST", pods, pod)
+    api.install(api.webhook(rules=[kit.rule("*", "pods/*")]))
+    container = {"name": "e", "image": "busybox:1"}
+    api.patch(f"{pods}/p/ephemeralcontainers", {"spec": {"ephemeralContainers": [container]}})
+    api.patch(f"{pods}/p/status", {"status": {"phase": "Running"}})
+    target = {"apiVersion": "v1", "kind": "Node", "name": "n"}
+    api.call("POST", f"{pods}/p/binding", api.object("Binding", "p", target=target))
+    api.call("POST", f"{pods}/p/eviction", api.object("Eviction", "p", "policy/v1"))
+    found = [(r["operation"], r["subResource"], r["kind"]["kind"], r["object"]["kind"]) for r in hook.requests()]
+    assert found == [
+        ("UPDATE", "ephemeralcontainers", "Pod", "Pod"),
+        ("UPDATE", "status", "Pod", "Pod"),
+        ("CREATE", "binding", "Binding", "Binding"),
+        ("CREATE", "eviction", "Eviction", "Eviction"),
+    ]
+
+
+def test_a_scale_is_asked_about_as_a_scale_and_can_be_changed(api: Any, hook: Any, kit: Any) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "busybox:1"}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    deployments = f"/apis/apps/v1/namespaces/{api.namespace}/deployments"
+    assert api.call("POST", deployments, api.object("Deployment", "d", "apps/v1", spec=spec)).status == 201
+    hook.answers["/"] = lambda r: kit.patch_of({"op": "replace", "path": "/spec/replicas", "value": 2})
+    api.install(api.webhook(rules=[kit.rule("*", "deployments/scale", "apps")]), mutating=True)
+    assert api.patch(f"{deployments}/d/scale", {"spec": {"replicas": 9}}).body["spec"]["replicas"] == 2
+    (asked,) = hook.requests()
+    assert asked["kind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    assert (asked["oldObject"]["spec"]["replicas"], asked["object"]["spec"]["replicas"]) == (1, 9)
+    assert api.call("GET", f"{deployments}/d").body["spec"]["replicas"] == 2
+
+
+def test_namespaces_are_selected_by_their_own_labels_and_are_cluster_scoped(api: Any, hook: Any, kit: Any) -> None:
+    name = f"labeled-{api.number}"
+    chosen = {"namespaceSelector": {"matchLabels": {"who": name}}}
+    api.install(
+        api.webhook("all", "/all", rules=[kit.rule("*", "namespaces")], **chosen),
+        api.webhook("cluster", "/cluster", rules=[kit.rule("*", "namespaces", scope="Cluster")], **chosen),
+        api.webhook("inside", "/inside", rules=[kit.rule("*", "namespaces", scope="Namespaced")], **chosen),
+    )
+    api.call("POST", "/api/v1/namespaces", api.object("Namespace", name, labels={"who": name}))
+    assert sorted(hook.paths) == ["/all", "/cluster"]
+    assert {r["namespace"] for r in hook.requests()} == {name}
+    hook.clear()
+    api.patch(f"/api/v1/namespaces/{name}", {"metadata": {"labels": {"who": "nobody"}}})
+    assert hook.paths == []
+
+
+def test_what_is_in_no_namespace_is_never_excluded_by_labels_of_one(api: Any, hook: Any, kit: Any) -> None:
+    rules = [kit.rule("CREATE", "priorityclasses", "scheduling.k8s.io")]
+    api.install(api.webhook(rules=rules, objectSelector={"matchLabels": {"n": str(api.number)}}))
+    body = api.object("PriorityClass", f"p-{api.number}", "scheduling.k8s.io/v1", {"n": str(api.number)}, value=1)
+    assert api.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", body).status == 201
+    assert len(hook.reviews) == 1
+    assert "namespace" not in hook.requests()[0]
