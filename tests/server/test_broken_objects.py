@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import urllib.request
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from stored_values import put
 
-from watchkeeper.kv.sqlite.store import SQLiteKV
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle, RequestFailed
 
@@ -21,19 +19,6 @@ UNSAFE = {"apiVersion": "v1", "kind": "DeleteOptions", OPTION: True}
 TOKENS = (
     'admin-token,admin,1,"system:masters"\nplain-token,plain,2,"deleters"\nunsafe-token,unsafe,3,"deleters,breakers"\n'
 )
-
-
-def put(tmp_path: Path, values: Mapping[str, bytes]) -> None:
-    """Put values into the file of a server that does not run."""
-
-    async def run() -> None:
-        kv = SQLiteKV.open(tmp_path / "db")
-        for key, value in values.items():
-            found = (await kv.get(key.encode())).kv
-            await kv.optimistic_put(key.encode(), value, found.mod_revision if found is not None else 0)
-        await kv.close()
-
-    asyncio.run(run())
 
 
 def serving(tmp_path: Path, **options: Any) -> Server:
@@ -53,7 +38,10 @@ def refusal(server: Handle, method: str, path: str, body: Any = None, **options:
 
 
 def test_reads_name_the_object_and_say_what_is_wrong(tmp_path: Path) -> None:
-    put(tmp_path, {"/registry/secrets/default/cut": b'{"kind":"Sec', "/registry/secrets/default/odd": b"k8s:enc:x:y"})
+    put(
+        tmp_path / "db",
+        {"/registry/secrets/default/cut": b'{"kind":"Sec', "/registry/secrets/default/odd": b"k8s:enc:x:y"},
+    )
     with serving(tmp_path) as server:
         server.request("POST", SECRETS, secret("fine"))
         status = refusal(server, "GET", f"{SECRETS}/cut")
@@ -75,7 +63,7 @@ def test_reads_name_the_object_and_say_what_is_wrong(tmp_path: Path) -> None:
 
 def test_a_list_has_one_cause_for_each_broken_object(tmp_path: Path) -> None:
     keys = [f"/registry/secrets/default/{name}" for name in ("a", "b")]
-    put(tmp_path, dict.fromkeys(keys, b"junk"))
+    put(tmp_path / "db", dict.fromkeys(keys, b"junk"))
     with serving(tmp_path) as server:
         server.request("POST", SECRETS, secret("fine"))
         for path in (SECRETS, "/api/v1/secrets", f"{SECRETS}?limit=1", f"{SECRETS}?resourceVersion=0"):
@@ -97,7 +85,7 @@ def test_a_list_has_one_cause_for_each_broken_object(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_removed_on_demand_and_what_can_be_is_not(tmp_path: Path) -> None:
-    put(tmp_path, {"/registry/secrets/default/broken": b"junk", "/registry/namespaces/torn": b"junk"})
+    put(tmp_path / "db", {"/registry/secrets/default/broken": b"junk", "/registry/namespaces/torn": b"junk"})
     with serving(tmp_path) as server:
         server.request("POST", SECRETS, secret("fine"))
         status = refusal(server, "DELETE", f"{SECRETS}/fine", UNSAFE)
@@ -134,7 +122,7 @@ def test_the_option_stands_alone_and_not_for_collections() -> None:
 
 
 def test_it_takes_a_right_of_its_own(tmp_path: Path) -> None:
-    put(tmp_path, {"/registry/secrets/default/broken": b"junk"})
+    put(tmp_path / "db", {"/registry/secrets/default/broken": b"junk"})
     (tmp_path / "tokens").write_text(TOKENS)
     with serving(tmp_path, token_auth_file=tmp_path / "tokens") as server:
         for group, verbs in (("deleters", ["delete"]), ("breakers", ["unsafe-delete-ignore-read-errors"])):
@@ -171,7 +159,7 @@ def grant(server: Handle, group: str, verbs: list[str]) -> None:
     ],
 )
 def test_a_server_starts_for_the_repair_of_what_it_needs_itself(tmp_path: Path, key: str) -> None:
-    put(tmp_path, {key: b"junk"})
+    put(tmp_path / "db", {key: b"junk"})
     paths = {
         "services": "/api/v1/namespaces/default/services/x",
         "clusterroles": "/apis/rbac.authorization.k8s.io/v1/clusterroles/x",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import sqlite3
 import threading
 import time
 import urllib.error
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stored_values import value
 
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.errors import StartupError
@@ -54,11 +54,7 @@ def secret(name: str) -> dict[str, Any]:
 
 
 def stored(tmp_path: Path, key: str) -> bytes:
-    with sqlite3.connect(f"file:{tmp_path / 'db'}?mode=ro", uri=True) as database:
-        [(value,)] = database.execute(
-            "SELECT log.value FROM log JOIN current USING (revision) WHERE current.key = ?", (key.encode(),)
-        ).fetchall()
-    return bytes(value)
+    return value(tmp_path / "db", key)
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -138,9 +134,9 @@ def test_custom_resources_and_everything_else_are_covered_by_wildcards(tmp_path:
         server.request("POST", carts, cart)
         assert server.request("GET", f"{carts}/mine")["spec"] == {"k": PLAIN}
         server.request("POST", SECRETS, secret("open"))
-    value = stored(tmp_path, "/registry/shop.example.com/carts/default/mine")
-    assert value.startswith(b"k8s:enc:secretbox:v1:key1:")
-    assert PLAIN.encode() not in value
+    raw = stored(tmp_path, "/registry/shop.example.com/carts/default/mine")
+    assert raw.startswith(b"k8s:enc:secretbox:v1:key1:")
+    assert PLAIN.encode() not in raw
     assert PLAIN.encode() in stored(tmp_path, "/registry/secrets/default/open")
 
 
