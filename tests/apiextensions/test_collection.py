@@ -34,3 +34,21 @@ def test_dependents_of_a_kind_that_is_new_or_has_changed_go_with_their_owner(api
     assert api.call("POST", path, owned(api, "dependent", owner)).status == 201
     assert api.call("DELETE", f"{path}/owner").status == 200
     kit.eventually(lambda: api.call("GET", f"{path}/dependent").status == 404)
+
+
+def test_owners_may_be_named_at_any_version(api: Any, kit: Any) -> None:
+    path = api.install(kit.version(), kit.version("v2", storage=False))
+    for policy in ("Background", "Foreground"):
+        owner = api.call("POST", path, api.widget("owner")).body
+        dependent = owned(api, "dependent", owner)
+        dependent["metadata"]["ownerReferences"][0].update(apiVersion=f"{api.group}/v2", blockOwnerDeletion=True)
+        assert api.call("POST", path, dependent).status == 201
+        # Whoever has seen the last object's end has seen the dependent, too: it is left alone while its owner is there.
+        stray = api.widget("stray")
+        stray["metadata"]["ownerReferences"] = [{**dependent["metadata"]["ownerReferences"][0], "uid": "another"}]
+        assert api.call("POST", path, stray).status == 201
+        kit.eventually(lambda: api.call("GET", f"{path}/stray").status == 404)
+        assert api.call("GET", f"{path}/dependent").status == 200
+        assert api.call("DELETE", f"{path}/owner?propagationPolicy={policy}").status == 200
+        kit.eventually(lambda: api.call("GET", f"{path}/dependent").status == 404)
+        kit.eventually(lambda: api.call("GET", f"{path}/owner").status == 404)
