@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from watchkeeper.admission.expression.checking import CheckedExpressions
 from watchkeeper.admission.interface import Chain, Plugin
+from watchkeeper.admission.limits.ranger import LimitRanger
 from watchkeeper.admission.namespace_lifecycle import NamespaceLifecycle
 from watchkeeper.admission.objects import (
     DefaultIngressClass,
@@ -39,11 +40,13 @@ from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, Storag
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
+from watchkeeper.server import admission_policies, admission_webhooks
 from watchkeeper.server.admission_policies import AdmissionPolicies
 from watchkeeper.server.admission_webhooks import AdmissionWebhooks
 from watchkeeper.server.custom_resources import STORES, CustomResourceSupport, with_definitions
 from watchkeeper.server.equivalents import ServedEquivalents
 from watchkeeper.server.field_managers import field_manager_for
+from watchkeeper.server.policy_feed import Followed
 from watchkeeper.server.version import version_info
 from watchkeeper.server.virtual import VirtualResources
 from watchkeeper.storage.codec import JsonCodec
@@ -170,9 +173,17 @@ class Assembly:
 
     # -- admission --------------------------------------------------------------------------------------------
 
+    def followed(self) -> list[tuple[str, Followed, Mapping[str, GroupResource]]]:
+        """What admission knows of stored objects: a name, who is to be kept up to date, and the resources by kind."""
+        return [
+            ("admission-policies", self.policies, admission_policies.RESOURCES),
+            ("admission-webhooks", self.webhooks, admission_webhooks.RESOURCES),
+        ]
+
     def _plugins(self) -> list[Plugin]:
         return [
             NamespaceLifecycle(self._namespace_is_ending),
+            LimitRanger(lambda namespace: self.list_in(GroupResource("", "limitranges"), namespace)),
             TaintNodesByCondition(),
             Priority(self._find_priority_class),
             DefaultTolerationSeconds(),
@@ -180,8 +191,8 @@ class Assembly:
             DefaultStorageClass(lambda: self.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
             PersistentVolumeClaimResize(lambda: self.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
             DefaultIngressClass(lambda: self.list_objects(GroupResource("networking.k8s.io", "ingressclasses"))),
-            self.webhooks.mutating,
             self.policies.mutating,
+            self.webhooks.mutating,
             self.policies.validating,
             self.webhooks.validating,
         ]
@@ -223,6 +234,18 @@ class Assembly:
         """All objects of a resource, as the cache has them."""
         store = self.registry.find(resource)
         found = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
+        return [item.data() for item in found.items]
+
+    async def list_in(self, resource: GroupResource, namespace: str) -> list[Object]:
+        """The objects of a namespace, as the cache has them after taking in what has been written here.
+
+        Costs next to nothing when there are none.
+        """
+        store = self.registry.find(resource)
+        prefix = f"{store.prefix}/{namespace}/"
+        if not await store.storage.count(prefix):
+            return []
+        found = await store.storage.get_list(prefix, ListOptions(resource_version="0"))
         return [item.data() for item in found.items]
 
     def _namespace_is_ending(self, name: str) -> bool | Awaitable[bool | None] | None:
