@@ -155,8 +155,8 @@ def test_health_tells_which_backend_does_not_answer() -> None:
     async def test(factory: StorageFactory, opened: dict[tuple[str, ...], KV]) -> None:
         assert await factory.health() == {
             "etcd": "",
-            "etcd-override-https://deaf": "connection refused",
-            "etcd-override-https://mute": "no answer within 0.1 s",
+            "etcd-override-events": "connection refused",
+            "etcd-override-pods": "no answer within 0.1 s",
         }
         assert set(await factory.monitors()) == {"etcd"}
 

@@ -217,7 +217,8 @@ class StorageFactory:
     def _name(self, backend: Backend) -> str:
         if backend.config.servers == self._config.servers:
             return "etcd"
-        return f"etcd-override-{','.join(backend.config.servers)}"
+        resources = (str(r) for r, servers in self._overrides.items() if servers == backend.config.servers)
+        return f"etcd-override-{','.join(sorted(resources))}"
 
     async def _check(self, backend: Backend) -> str:
         try:
