@@ -1,7 +1,7 @@
 """Arithmetic on resource quantities within objects, where they are canonical texts such as `500m` or `1Gi`.
 
-Amounts are whole numbers of nano units, exact for every quantity there is. Texts repeat from object to object, so
-amounts are kept in a bounded cache.
+Amounts are whole numbers of nano units, exact for every quantity whose exponent is not absurd. Texts repeat from object
+to object, so amounts are kept in a bounded cache.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ _BINARY_SUFFIX = {power: suffix for suffix, power in _BINARY.items()}
 
 _COARSE = "imkMGTPE"
 """What ends the texts that have no part below a thousandth."""
+
+_MAX_EXPONENT = 2048
+"""Of ten. Greater ones are written by nobody in earnest; their numbers would not fit into memory."""
 
 _quantity = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([eE])([+-]?[0-9]+)|([numkMGTPE]|[KMGTPE]i)?)").fullmatch
 
@@ -45,7 +48,7 @@ def _parse(text: str) -> tuple[int, str]:
     scale = -len(fraction or "")
     form = "decimal"
     if exponent is not None:
-        scale += int(exponent)
+        scale += max(-_MAX_EXPONENT, min(int(exponent), _MAX_EXPONENT))
         form = "exponent"
     elif suffix in _BINARY:
         digits <<= _BINARY[suffix]

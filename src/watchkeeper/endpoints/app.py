@@ -112,9 +112,8 @@ class App:
     @staticmethod
     def _panicked(request: Request) -> Response:
         """The answer to the exception that is being handled."""
-        if _is_too_deep(sys.exception()):
-            # No body is, but what patches have made of an object can be.
-            return render_error(request, errors.bad_request("the object is nested too deep"))
+        if limit := _exceeded_limit(sys.exception()):
+            return render_error(request, errors.bad_request(limit))
         log.exception("panic while serving %s %s", request.method, request.path)
         return render_error(request, _panic(request))
 
@@ -198,11 +197,18 @@ class App:
             request.finish(status)
 
 
-def _is_too_deep(error: BaseException | None) -> bool:
-    """Whether a JSON value was nested deeper than it can be gone through or written."""
-    return isinstance(error, RecursionError) or (
+def _exceeded_limit(error: BaseException | None) -> str:
+    """Which limit of what can be computed with at all a request ran into, "" for none: that is the client's fault.
+
+    Decoding bounds bodies well below; but patches can pile up an object, and any text can be taken for a number.
+    """
+    if isinstance(error, RecursionError) or (
         isinstance(error, orjson.JSONEncodeError) and "Recursion limit" in str(error)
-    )
+    ):
+        return "the object is nested too deep"
+    if isinstance(error, ValueError) and "integer string conversion" in str(error):
+        return "a number has too many digits"
+    return ""
 
 
 def _panic(request: Request) -> ApiError:

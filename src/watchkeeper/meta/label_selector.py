@@ -155,7 +155,8 @@ def parse_int64(text: str) -> int | None:
     """A whole decimal number of 64 bits, as Go's strconv.ParseInt reads it; None for anything else."""
     if not _INTEGER.fullmatch(text):
         return None
-    number = int(text)
+    digits = text.lstrip("+-")
+    number = int(text[: -len(digits)] + (digits.lstrip("0")[:20] or "0"))
     return number if -(1 << 63) <= number < 1 << 63 else None
 
 

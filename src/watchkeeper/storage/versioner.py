@@ -16,7 +16,7 @@ def parse_resource_version(text: str) -> int:
     if not text or text == "0":
         return 0
     # isascii keeps digits of other scripts out, which int() would take.
-    if text.isascii() and text.isdigit() and (version := int(text)) <= _MAX:
+    if text.isascii() and text.isdigit() and (version := int(text.lstrip("0")[:21] or "0")) <= _MAX:
         return version
     why = "value out of range" if _DIGITS(text) else "invalid syntax"
     quoted = go_quote(text)

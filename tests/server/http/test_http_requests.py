@@ -177,7 +177,9 @@ def test_nothing_is_done_after_an_answer_that_ends_the_connection():
 
     async def run():
         async with serving(note) as (_, port), connected(port) as client:
-            await client.send(b"GET /1 HTTP/1.1\r\nConnection: close\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n")
+            await client.send(
+                b"GET /1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n"
+            )
             await client.answer()
             return await client.closed()
 

@@ -10,6 +10,8 @@ from watchkeeper.cel.decls import Overload, overload
 from watchkeeper.cel.types import struct
 from watchkeeper.cel.values import MAX_INT, MIN_INT, EvalError, NoSuchOverload, register_value_type
 
+_MAX_EXPONENT = 2048
+"""Of ten: greater numbers would not fit into memory."""
 _QUANTITY = re.compile(
     r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?[0-9]+)?", re.ASCII
 )
@@ -52,7 +54,9 @@ def parse(text: Any) -> Quantity:
         value *= 2 ** _BINARY[suffix]
     elif suffix:
         exponent = _DECIMAL.get(suffix)
-        value *= Fraction(10) ** (exponent if exponent is not None else int(suffix[1:]))
+        if exponent is None:
+            exponent = max(-_MAX_EXPONENT, min(int(suffix[1:]), _MAX_EXPONENT))
+        value *= Fraction(10) ** exponent
     return Quantity(-value if sign == "-" else value)
 
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from watchkeeper.server.http.listener import Listener
 
 _LINGER_SECONDS = 1.0
+_VERSIONS = frozenset(("1.0", "1.1"))
+_Refusal = tuple[int, str]
+_BAD_REQUEST: _Refusal = (400, "400 Bad Request")
+_EXPECTATION_FAILED: _Refusal = (417, "417 Expectation Failed")
+_NOT_IMPLEMENTED: _Refusal = (501, "501 Not Implemented: unsupported transfer encoding")
 _ASGI = {"version": "3.0", "spec_version": "2.4"}
 
 
@@ -43,6 +48,10 @@ class Connection(asyncio.Protocol):
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_size = 0
         self._expect_continue = False
+        self._hosts = 0
+        self._refusal: _Refusal | None = None
+        self._unsent = 0
+        self._unsent_since = 0.0
         self._in_head = True
         self._closing = False
         self._current: Exchange | None = None
@@ -117,14 +126,15 @@ class Connection(asyncio.Protocol):
             self._start_waiting()
 
     def _refuse_nonsense(self) -> None:
-        """What came is no HTTP. A request that was complete before it still gets its answer."""
-        if self._current is not None and self._receiving is None:
+        """What came is no HTTP, or none that is served. A request that was complete before it still gets its answer."""
+        current = self._current
+        if current is not None and current.body_complete and self._to_start is None:
             self._closing = True
-            self._current.keep_alive = False
+            current.keep_alive = False
             self._pause_reading()
             return
-        if self._current is None or self._to_start is not None:
-            self.write(wire.plain_answer(400, "400 Bad Request"))
+        if current is None or self._to_start is not None:
+            self.write(wire.plain_answer(*(self._refusal or _BAD_REQUEST)))
         self.close()
 
     def pause_writing(self) -> None:
@@ -148,6 +158,7 @@ class Connection(asyncio.Protocol):
         self._url = b""
         self._headers = []
         self._expect_continue = False
+        self._hosts = 0
 
     def on_url(self, url: bytes) -> None:
         """A piece of the request target."""
@@ -156,8 +167,14 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header."""
         name = name.lower()
-        if name == b"expect" and value.lower() == b"100-continue":
-            self._expect_continue = True
+        if name == b"host":
+            self._hosts += 1
+        elif name == b"expect":
+            self._expect_continue = value.lower() == b"100-continue"
+            if not self._expect_continue:
+                self._refusal = _EXPECTATION_FAILED
+        elif name == b"transfer-encoding" and value.lower() != b"chunked":
+            self._refusal = _NOT_IMPLEMENTED
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -169,6 +186,12 @@ class Connection(asyncio.Protocol):
         parser = self._parser
         method = parser.get_method().decode("ascii")
         version = parser.get_http_version()
+        if self._refusal is None and (
+            version not in _VERSIONS or self._hosts > 1 or (version == "1.1" and not self._hosts)
+        ):
+            self._refusal = _BAD_REQUEST
+        if self._refusal is not None:
+            raise ValueError(self._refusal)
         exchange = Exchange(
             self,
             head_only=method == "HEAD",
@@ -281,6 +304,14 @@ class Connection(asyncio.Protocol):
         while self.write_paused and self._transport is not None:
             self._drain_waiter = self._loop.create_future()
             await self._drain_waiter
+
+    def is_stuck(self, now: float) -> bool:
+        """Whether the client has taken nothing of what waits for it for too long. To be asked now and then."""
+        size = self._transport.get_write_buffer_size() if self._transport is not None else 0
+        if not size or size != self._unsent:
+            self._unsent, self._unsent_since = size, now
+            return False
+        return now - self._unsent_since > self.limits.write_seconds
 
     def _pause_reading(self) -> None:
         if not self._reading_paused and self._transport is not None and not self._transport.is_closing():

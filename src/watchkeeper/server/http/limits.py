@@ -15,6 +15,8 @@ class HttpLimits:
     """A request's line and headers must have come within this time."""
     idle_seconds: float = 90.0
     """A connection without a request is closed after this time."""
+    write_seconds: float = 60.0
+    """A connection whose client takes nothing of what waits for it is cut off after this time."""
     body_buffer: int = 1 << 16
     """Reading pauses while this much of a body waits for the application."""
     write_buffer: int = 1 << 20

@@ -21,6 +21,8 @@ Begin = Callable[[Any, Any, Any], Awaitable[None] | None]
 
 _SWEEP_SECONDS = 5.0
 _TLS_HANDSHAKE_SECONDS = 15.0
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
+"""A silent client is asked after 15 s, and given up 60 s later."""
 _TLS_SHUTDOWN_SECONDS = 5.0
 
 
@@ -94,6 +96,10 @@ class Listener:
             await asyncio.sleep(_SWEEP_SECONDS)
             now = self.loop.time()
             for connection in list(self.connections):
+                if connection.is_stuck(now):
+                    log.info("cutting off a client that takes nothing: %r", connection)
+                    connection.abort()
+                    continue
                 if connection.exchange is not None:
                     continue
                 limit = self.limits.head_seconds if connection.reading_head else self.limits.idle_seconds
@@ -129,6 +135,7 @@ def bind_tcp(host: str, port: int, backlog: int = DEFAULT_LIMITS.backlog) -> lis
             sock = socket.socket(family, kind, protocol)
             found.append(sock)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            _keep_alive(sock)
             if family == socket.AF_INET6:
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             if len(found) > 1 and port == 0:
@@ -141,6 +148,15 @@ def bind_tcp(host: str, port: int, backlog: int = DEFAULT_LIMITS.backlog) -> lis
             sock.close()
         raise
     return found
+
+
+def _keep_alive(sock: socket.socket) -> None:
+    """Let the system find out which clients are gone without a word; accepted connections inherit it."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        option = getattr(socket, name, None)
+        if option is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _unique(infos: Sequence[Any]) -> list[Any]:

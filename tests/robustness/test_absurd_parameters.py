@@ -1,0 +1,134 @@
+"""Numbers, selectors, tokens and texts beyond all measure: refused or ignored, at once, and never a panic."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle
+
+DIGITS = "9" * 5000
+PODS = "/api/v1/namespaces/default/pods"
+AT_ONCE = 10.0
+"""Seconds; far more than any of these takes, far less than the ones took that are kept here as tests."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Handle]:
+    with Server(insecure_http=True, controllers=()) as handle:
+        yield handle
+
+
+def call(handle: Handle, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection(urlsplit(handle.url).netloc, timeout=20)
+    headers = {"Authorization": f"Bearer {handle.token}", "Content-Type": "application/json"}
+    started = time.monotonic()
+    connection.request(method, path, None if body is None else json.dumps(body), headers)
+    answer = connection.getresponse()
+    text = answer.read()
+    assert time.monotonic() - started < AT_ONCE
+    connection.close()
+    found = json.loads(text) if text[:1] == b"{" else text.decode()
+    assert "panic" not in str(found)
+    return answer.status, found
+
+
+@pytest.mark.parametrize("value", [DIGITS, "18446744073709551616", "-1", "1e3", "0x10", " 1", "٣", "1_0"])
+@pytest.mark.parametrize("more", ["", "&limit=1", "&resourceVersionMatch=Exact", "&watch=1&timeoutSeconds=1"])
+def test_a_version_that_is_none_is_refused(server: Handle, value: str, more: str) -> None:
+    status, found = call(server, "GET", f"{PODS}?resourceVersion={quote(value)}{more}")
+    assert (status, found["reason"]) in ((400, "BadRequest"), (422, "Invalid"))
+    assert call(server, "GET", f"{PODS}/x?resourceVersion={quote(value)}")[0] in (400, 404)
+
+
+@pytest.mark.parametrize("name", ["limit", "timeoutSeconds"])
+@pytest.mark.parametrize("value", [DIGITS, "9223372036854775808", "-9223372036854775809", "1.5", "٣", "++1"])
+def test_a_number_that_is_none_is_refused(server: Handle, name: str, value: str) -> None:
+    assert call(server, "GET", f"{PODS}?{name}={quote(value)}")[0] == 400
+
+
+@pytest.mark.parametrize("value", ["-1", "-9223372036854775808", "0", "9223372036854775807"])
+def test_a_number_at_the_edge_is_taken(server: Handle, value: str) -> None:
+    assert call(server, "GET", f"{PODS}?limit={value}&timeoutSeconds={value}")[0] == 200
+    assert call(server, "DELETE", f"{PODS}/none?gracePeriodSeconds={value}")[0] == 404
+
+
+@pytest.mark.parametrize("value", ["-1", "-9223372036854775808"])
+def test_a_watch_whose_time_is_over_before_it_begins_ends(server: Handle, value: str) -> None:
+    assert call(server, "GET", f"{PODS}?watch=1&timeoutSeconds={value}") == (200, "")
+
+
+@pytest.mark.parametrize(
+    "selector", [f"a>{DIGITS}", "a>1e3", "!" * 500 + "a", "a in (", "((((", "a,,b", "x/y/z=1", "\0=a"]
+)
+def test_a_selector_that_is_none_is_refused(server: Handle, selector: str) -> None:
+    assert call(server, "GET", f"{PODS}?labelSelector={quote(selector)}")[0] == 400
+
+
+TOKENS = [
+    b'{"v":"meta.k8s.io/v1","rv":%s,"start":"a"}' % DIGITS.encode(),
+    b'{"v":"meta.k8s.io/v1","rv":1.5,"start":"a"}',
+    b'{"v":"meta.k8s.io/v1","rv":1,"start":"../../x"}',
+    b'{"v":"meta.k8s.io/v1","rv":1,"start":"\xff"}',
+    b"[" * 10_000,
+    b"null",
+    b"\xff",
+]
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_continue_token_that_is_none_is_refused(server: Handle, token: bytes) -> None:
+    text = base64.urlsafe_b64encode(token).decode().rstrip("=")
+    assert call(server, "GET", f"{PODS}?limit=1&continue={text}")[0] in (400, 410)
+
+
+QUANTITIES = ["1e999999999", "-1e999999999", "1e-999999999", "1" * 5000, "0." + "0" * 5000 + "1", "1e" + "9" * 30]
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_an_absurd_quantity_costs_nothing(server: Handle, quantity: str) -> None:
+    amounts = {"cpu": quantity, "memory": quantity, "hugepages-2Mi": quantity, "example.com/x": quantity}
+    pod = {
+        "metadata": {"name": "x"},
+        "spec": {"containers": [{"name": "c", "image": "i", "resources": {"limits": amounts, "requests": amounts}}]},
+    }
+    assert call(server, "POST", f"{PODS}?dryRun=All", pod)[0] in (201, 400, 422)
+    quota = {"metadata": {"name": "x"}, "spec": {"hard": amounts}}
+    assert call(server, "POST", "/api/v1/namespaces/default/resourcequotas?dryRun=All", quota)[0] in (201, 400, 422)
+    policy = {
+        "metadata": {"name": "x"},
+        "spec": {
+            "validations": [{"expression": f"quantity('{quantity}').isGreaterThan(quantity('1'))"}],
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"]}
+                ]
+            },
+        },
+    }
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies?dryRun=All"
+    assert call(server, "POST", path, policy)[0] in (201, 400, 422)
+
+
+def test_a_number_of_many_digits_on_an_object_is_refused(server: Handle) -> None:
+    body = {"metadata": {"name": "default", "resourceVersion": DIGITS}}
+    assert call(server, "PUT", "/api/v1/namespaces/default", body)[0] >= 400
+    assert call(server, "POST", "/api/v1/namespaces", {"metadata": {"name": "x", "resourceVersion": DIGITS}})[0] >= 400
+
+
+@pytest.mark.parametrize(
+    "schedule", ["*/0 * * * *", "1-99999999 * * * *", "* " * 10_000, "@every 9999999999h", "TZ=../x * * * * *"]
+)
+def test_an_absurd_schedule_is_refused_or_kept(server: Handle, schedule: str) -> None:
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    body = {"metadata": {"name": "x"}, "spec": {"schedule": schedule, "jobTemplate": {"spec": {"template": template}}}}
+    path = "/apis/batch/v1/namespaces/default/cronjobs?dryRun=All"
+    assert call(server, "POST", path, body)[0] in (201, 422)
