@@ -200,7 +200,7 @@ def test_what_a_webhook_does_wrong_is_told(api: Any, kit: Any, hook: Hook, answe
     ("config", "words"),
     [
         ({"url": "https://127.0.0.1:1/convert"}, "dial tcp 127.0.0.1:1: connect: connection refused"),
-        ({"url": None, "service": {"name": "s", "namespace": "n"}}, "behind service n/s"),
+        ({"url": None, "service": {"name": "s", "namespace": "n"}}, 'service "s" not found'),
         ({"caBundle": None}, "x509: certificate signed by unknown authority"),
     ],
 )

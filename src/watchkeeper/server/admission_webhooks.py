@@ -47,16 +47,17 @@ class AdmissionWebhooks:
         find_service: Callable[[str, str], Awaitable[Object | None]],
     ) -> None:
         self.metrics = WebhookMetrics()
-        self._clients = Clients(ServiceResolver(find_service))
+        self.clients = Clients(ServiceResolver(find_service))
+        """Those that call webhooks, not only of admission."""
         self._sources = {MUTATING: HookSource(), VALIDATING: HookSource()}
         selector = Selector(equivalents, read_namespace, authorizer, self.metrics)
-        caller = Caller(self._clients, self.metrics)
+        caller = Caller(self.clients, self.metrics)
         self.mutating = MutatingWebhooks(self._sources[MUTATING], selector, caller)
         self.validating = ValidatingWebhooks(self._sources[VALIDATING], selector, caller)
 
     def close(self) -> None:
         """Close connections that are idle."""
-        self._clients.close()
+        self.clients.close()
 
     # -- Followed -------------------------------------------------------------------------------------------------
 

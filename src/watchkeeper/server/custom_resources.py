@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from watchkeeper.apiextensions.definition.defaults import set_defaults
 from watchkeeper.apiextensions.definition.model import GROUP, KIND
 from watchkeeper.apiextensions.lifecycle.controller import DefinitionController
 from watchkeeper.apiextensions.lifecycle.store import DefinitionStore
+from watchkeeper.apiextensions.serving.resource import converter_of
 from watchkeeper.apiextensions.serving.table import CustomResources
 from watchkeeper.apis.behavior import Behaviors
 from watchkeeper.endpoints.discovery import Discovery
@@ -30,6 +32,7 @@ from watchkeeper.storage.interface import Interface
 
 if TYPE_CHECKING:
     from watchkeeper.apiextensions.declared.registry import Registry
+    from watchkeeper.webhook import Clients
 
 log = logging.getLogger(__name__)
 
@@ -55,13 +58,16 @@ class CustomResourceSupport:
         discovery: Discovery,
         openapi: OpenAPI,
         storage: StorageFactory,
+        clients: Clients | None = None,
     ) -> None:
+        """`clients` call webhooks that convert."""
         self.services = services
         self._storage = storage
         self._tasks = TaskOwner("custom-resources")
         self._closing: set[asyncio.Task[None]] = set()
         """Storages of custom resources that are served no more, on their way to their end."""
-        self.resources = CustomResources(self, served, discovery, openapi)
+        make_converter = functools.partial(converter_of, clients=clients)
+        self.resources = CustomResources(self, served, discovery, openapi, make_converter)
         found = served.find(GROUP, "v1", DEFINITIONS.resource)
         assert found is not None
         self.definitions: Store = found.scope.store

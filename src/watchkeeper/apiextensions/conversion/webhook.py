@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import base64
-import ssl
 import uuid
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import orjson
 
-from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster
+from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.apis.validation.metadata import validate_annotations, validate_labels
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import aggregate, go_quote
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.runtime.schema import Field, Schema, SchemaType
 from watchkeeper.runtime.scheme import gvk_of
+from watchkeeper.webhook import ClientConfig, Clients, WebhookError, read_review
 
 Object = dict[str, Any]
 
-TIMEOUT = 30.0
+TIMEOUT = 30
 """Seconds that a webhook has."""
 _GROUP = "apiextensions.k8s.io"
+_KIND = "ConversionReview"
 _KNOWN = ("v1", "v1beta1")
+_TIMED_OUT = "context deadline exceeded"
+_STATUS = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
 _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}", type(None): "<nil>"}
 
 
@@ -31,11 +35,12 @@ class WebhookConverter:
 
     is_local = False
 
-    def __init__(self, webhook: Object) -> None:
-        """`webhook` is spec.conversion.webhook of the definition."""
+    def __init__(self, webhook: Object, clients: Clients | None = None) -> None:
+        """`webhook` is spec.conversion.webhook of the definition; without `clients` it has some of its own."""
         self._versions: list[str] = webhook.get("conversionReviewVersions") or []
-        self._config: Object = webhook.get("clientConfig") or {}
-        self._poster: JsonPoster | None = None
+        self._config = ClientConfig.of(webhook.get("clientConfig") or {})
+        self._own = Clients() if clients is None else None
+        self._clients = clients or self._own or Clients()
 
     def convert_nowait(self, objects: Sequence[Object], to: GroupVersion) -> list[Object]:
         """Not possible: somebody else has to be asked."""
@@ -53,15 +58,19 @@ class WebhookConverter:
         uid = str(uuid.uuid4())
         version = self._review_version()
         review = {
-            "kind": "ConversionReview",
+            "kind": _KIND,
             "apiVersion": f"{_GROUP}/{version}",
             "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": sent},
         }
         try:
-            answer = await self._ask(orjson.dumps(review))
-            converted = _converted_objects(answer, version, uid)
-        except _Refused as problem:
-            raise _failure(f"conversion webhook for {kind} failed: {problem}") from problem
+            content = await self._clients.get(self._config).post(orjson.dumps(review), timeout=TIMEOUT)
+            expected = GroupVersionKind(_GROUP, version, _KIND)
+            converted = _converted_objects(read_review(content, expected, _schema(version)), expected, uid)
+        except (WebhookError, _Refused) as problem:
+            why = str(problem)
+            if why.endswith(_TIMED_OUT):
+                why += " (Client.Timeout exceeded while awaiting headers)"
+            raise _failure(f"conversion webhook for {kind} failed: {why}") from problem
         if len(converted) != len(sent):
             text = f"returned {len(converted)} objects, expected {len(sent)}"
             raise _failure(f"conversion webhook for {kind} {text}")
@@ -71,33 +80,15 @@ class WebhookConverter:
         return outcome
 
     def close(self) -> None:
-        """Close idle connections."""
-        if self._poster is not None:
-            self._poster.close()
-            self._poster = None
+        """Close idle connections that are nobody else's."""
+        if self._own is not None:
+            self._own.close()
 
     def _review_version(self) -> str:
         for version in self._versions:
             if version in _KNOWN:
                 return version
         raise _failure("no supported conversion review versions")
-
-    async def _ask(self, body: bytes) -> Object:
-        try:
-            if self._poster is None:
-                self._poster = _poster_for(self._config)
-            answer = await self._poster.post(body, timeout=TIMEOUT)
-        except HttpError as problem:
-            raise _Refused(str(problem)) from problem
-        if not 200 <= answer.status < 300:
-            raise _Refused(_status_text(answer))
-        try:
-            review = orjson.loads(answer.body)
-        except ValueError as problem:
-            raise _Refused(f"couldn't get version/kind; json parse error: {problem}") from problem
-        if not isinstance(review, dict):
-            raise _Refused("couldn't get version/kind; json parse error: the answer is no object")
-        return review
 
 
 class _Refused(Exception):
@@ -108,62 +99,42 @@ def _failure(message: str) -> ApiError:
     return ApiError(500, "", message)
 
 
-def _poster_for(config: Object) -> JsonPoster:
-    """Raises _Refused for what cannot be reached from here."""
-    service = config.get("service")
-    if service is not None:
-        where = f"{service.get('namespace')}/{service.get('name')}"
-        raise _Refused(
-            f"the webhook is behind service {where}, which this server has no network to reach; "
-            "give it a clientConfig.url instead"
-        )
-    context = ssl.create_default_context()
-    bundle = base64.b64decode(config.get("caBundle") or "").strip()
-    if bundle:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        try:
-            context.load_verify_locations(cadata=bundle.decode("ascii", "replace"))
-        except ssl.SSLError as problem:
-            raise _Refused(f"unable to load root certificates: {problem}") from problem
-    url = config.get("url") or ""
-    try:
-        return JsonPoster(f"{url}?timeout={int(TIMEOUT)}s", ssl_context=context)
-    except ValueError as problem:
-        raise _Refused(str(problem)) from problem
+@cache
+def _schema(version: str) -> Schema:
+    """What of a review is read."""
+    text = Schema(SchemaType.STRING, go_type="string")
+    anything = Schema(SchemaType.ANY, go_type="runtime.RawExtension")
+    response = Schema(
+        SchemaType.STRUCT,
+        go_type=f"{version}.ConversionResponse",
+        fields={
+            "uid": Field("uid", Schema(SchemaType.STRING, go_type="types.UID")),
+            "convertedObjects": Field(
+                "convertedObjects", Schema(SchemaType.LIST, go_type="[]runtime.RawExtension", element=anything)
+            ),
+            "result": Field("result", schema_data().definitions[_STATUS]),
+        },
+    )
+    return Schema(
+        SchemaType.STRUCT,
+        go_type=f"{version}.ConversionReview",
+        fields={
+            "kind": Field("kind", text),
+            "apiVersion": Field("apiVersion", text),
+            "response": Field("response", response, pointer=True),
+        },
+    )
 
 
-def _status_text(answer: HttpAnswer) -> str:
-    """What Go's REST client makes of an HTTP error."""
-    match answer.status:
-        case 401:
-            return "the server has asked for the client to provide credentials"
-        case 404:
-            return "the server could not find the requested resource"
-        case 405:
-            return "the server does not allow this method on the requested resource"
-        case 429:
-            return "the server has received too many requests and has asked us to try again later"
-        case 503:
-            return "the server is currently unable to handle the request"
-        case 504:
-            words = "the server was unable to return a response in the time allotted"
-            return f"{words}, but may still be processing the request"
-        case 500:
-            shown = go_quote(answer.body.decode(errors="replace").strip() or "unknown")
-            return f"an error on the server ({shown}) has prevented the request from succeeding"
-    return f"the server responded with the status code {answer.status} but did not return more information"
-
-
-def _converted_objects(review: Object, version: str, uid: str) -> list[Any]:
-    expected = GroupVersionKind(_GROUP, version, "ConversionReview")
+def _converted_objects(review: Object, expected: GroupVersionKind, uid: str) -> list[Any]:
     found = gvk_of(review)
-    if version == "v1" and found != expected:
+    if expected.version == "v1" and found != expected:
         raise _Refused(f"expected webhook response of {expected}, got {found}")
-    response = review.get("response")
-    if not isinstance(response, dict):
+    response: Object | None = review.get("response")
+    if response is None:
         raise _Refused("no response provided")
-    if version == "v1" and response.get("uid") != uid:
-        raise _Refused(f"expected response.uid={go_quote(uid)}, got {go_quote(str(response.get('uid') or ''))}")
+    if expected.version == "v1" and response.get("uid") != uid:
+        raise _Refused(f"expected response.uid={go_quote(uid)}, got {go_quote(response.get('uid') or '')}")
     result = response.get("result") or {}
     if result.get("status") != "Success":
         message = result.get("message")

@@ -24,6 +24,7 @@ from watchkeeper.storage.interface import Interface
 
 if TYPE_CHECKING:
     from watchkeeper.apiextensions.serving.version import CompiledVersion
+    from watchkeeper.webhook import Clients
 
 Object = dict[str, Any]
 
@@ -254,10 +255,10 @@ def reads_alike(old: Defined, new: Defined) -> bool:
     return all((found := _find(new, name)) is not None and _same_structure(found, _find(old, name)) for name in names)
 
 
-def converter_of(conversion: Object) -> Converter:
-    """The converter that a definition's spec.conversion asks for."""
+def converter_of(conversion: Object, clients: Clients | None = None) -> Converter:
+    """The converter that a definition's spec.conversion asks for; `clients` call webhooks."""
     if conversion.get("strategy") != "Webhook":
         return NoneConverter()
     from watchkeeper.apiextensions.conversion.webhook import WebhookConverter
 
-    return WebhookConverter(conversion.get("webhook") or {})
+    return WebhookConverter(conversion.get("webhook") or {}, clients)
