@@ -131,7 +131,9 @@ class Assembly:
         installer.install(resources())
         self.discovery = Discovery(groups_of(resources(), lambda gvk: self.scheme.kind(gvk).hub))
         self.openapi = OpenAPI(resources(), version_info()["gitVersion"])
-        self.custom = CustomResourceSupport(self.services, self.served, self.discovery, self.openapi, storage)
+        self.custom = CustomResourceSupport(
+            self.services, self.served, self.discovery, self.openapi, storage, self.webhooks.clients
+        )
 
     def paths(self) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
         """The paths that describe what is served: exact ones, and all below a path."""
