@@ -29,6 +29,7 @@ _FIRST_RETRY, _LAST_RETRY = 0.1, 60.0
 _LOOK_SECONDS = 0.05
 """How long the look at what is newly served waits for more of it."""
 _OWNERS, _DELETION = b'"ownerReferences":', b'"deletionTimestamp":'
+_VERBS = ("list", "watch", "delete")
 _IGNORED = frozenset({("", "events"), ("events.k8s.io", "events")})
 
 
@@ -44,6 +45,7 @@ class GarbageCollector:
         self._attempts: dict[tuple[str, str], int] = {}
         self._feeds: dict[tuple[str, str], tuple[asyncio.Task[None], ServedResource, dict[str, str]]] = {}
         self._unsynced: set[tuple[str, str]] = set()
+        self._changed: set[tuple[str, str]] = set()
         self._look_again: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
@@ -67,16 +69,39 @@ class GarbageCollector:
     # -- following --------------------------------------------------------------------------------------------
 
     def _served_changed(self, resource: ServedResource) -> None:
-        """Let go of what is served no longer, and look soon for what is new, once for many changes."""
-        gvr = resource.info.gvr
-        key = (gvr.group, gvr.resource)
+        """Let go of what is served no longer, and look soon for what is new, once for several changes."""
+        key = (resource.info.gvr.group, resource.info.gvr.resource)
         followed = self._feeds[key][1] if key in self._feeds else None
         if followed is not None:
             gvr = followed.info.gvr
             if self._api.served.find(gvr.group, gvr.version, gvr.resource) is not followed:
                 self._unfollow(key)
+        self._changed.add(key)
         if self._look_again is None:
-            self._look_again = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._follow_served)
+            self._look_again = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._follow_changed)
+
+    def _follow_changed(self) -> None:
+        self._look_again = None
+        changed, self._changed = self._changed, set()
+        for key in changed:
+            wanted = self._wanted(key)
+            if key in self._feeds and self._feeds[key][1] is not wanted:
+                self._unfollow(key)
+            if wanted is not None and key not in self._feeds:
+                self._feeds[key] = self._follow(key, wanted)
+
+    def _wanted(self, key: tuple[str, str]) -> ServedResource | None:
+        """What is to be followed of a resource: its version that is stored, if it can be followed at all."""
+        if key in _IGNORED:
+            return None
+        return next((r for r in self._api.versions_of(*key, *_VERBS)), None)
+
+    def _follow_served(self) -> None:
+        """Follow all that is served now."""
+        for resource in self._api.resources(*_VERBS):
+            key = (resource.info.gvr.group, resource.info.gvr.resource)
+            if key not in _IGNORED and key not in self._feeds:
+                self._feeds[key] = self._follow(key, resource)
 
     def _unfollow(self, key: tuple[str, str]) -> None:
         task, _, known = self._feeds.pop(key)
@@ -84,20 +109,6 @@ class GarbageCollector:
         self._unsynced.discard(key)
         for uid in known:
             self._enqueue(self._graph.forget(uid))
-
-    def _follow_served(self) -> None:
-        """Follow what is served now, and no longer what is not."""
-        self._look_again = None
-        wanted = {
-            (r.info.gvr.group, r.info.gvr.resource): r
-            for r in self._api.resources("list", "watch", "delete")
-            if (r.info.gvr.group, r.info.gvr.resource) not in _IGNORED
-        }
-        for key in [k for k, (_, r, _) in self._feeds.items() if wanted.get(k) is not r]:
-            self._unfollow(key)
-        for key, resource in wanted.items():
-            if key not in self._feeds:
-                self._feeds[key] = self._follow(key, resource)
 
     def _follow(
         self, key: tuple[str, str], resource: ServedResource

@@ -41,6 +41,13 @@ class Loopback:
                         seen.add(id(found.scope.store))
                         yield found
 
+    def versions_of(self, group: str, resource: str, *verbs: str) -> Iterator[ServedResource]:
+        """A resource at its hub version, if it is served with all these verbs; several where it is stored twice."""
+        for version in self.served.versions(group):
+            found = self.served.find(group, version, resource)
+            if found is not None and found.scope.is_hub and all(v in found.scope.verbs for v in verbs):
+                yield found
+
     def find_kind(self, api_version: str, kind: str) -> ServedResource | None:
         """The resource of a kind as owner references name it."""
         group, _, version = api_version.rpartition("/")
