@@ -1,12 +1,13 @@
 """What Services are allocated: cluster addresses and node ports, without collisions.
 
 An allocation is held while its write is under way and given back when the write does not take place. What is taken is
-known from the Services that exist; a server reads those once at its start.
+known from the Services that exist; a server reads those once at its start. Where other servers allocate too, it also
+follows them, and an arbiter decides: whoever wants a number reserves it in the store before the Service is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,8 +17,9 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.node_ports import allocate_ports, update_ports
-from watchkeeper.registry.pools import AddressPool, Full, PortPool, Refused
+from watchkeeper.registry.pools import ELSEWHERE, AddressPool, Full, PortPool, Refused
 from watchkeeper.registry.port_operation import PortOperation
+from watchkeeper.registry.securing import Reserved, secure
 from watchkeeper.registry.service_families import complete_families, keeps_preferred
 from watchkeeper.registry.service_values import keep_allocated, normalize_addresses
 
@@ -48,6 +50,33 @@ class Recorder(Protocol):
         ...
 
 
+class Arbiter(Protocol):
+    """Decides between servers on one store: what one of them has reserved, no other gets.
+
+    Reservations are let go soon after they are released; `settle` waits for that.
+    """
+
+    async def reserve_address(self, address: str, namespace: str, service: str) -> bool:
+        """Reserve an address for a Service; False when somebody has it. Raises ApiError."""
+        ...
+
+    async def reserve_ports(self, ports: Collection[int]) -> Collection[int]:
+        """Reserve node ports. Returns those that somebody has; then none is reserved. Raises ApiError."""
+        ...
+
+    def release_addresses(self, addresses: Iterable[str]) -> None:
+        """Let go of addresses that were reserved here, or that a deleted Service had."""
+        ...
+
+    def release_ports(self, ports: Iterable[int]) -> None:
+        """Let go of node ports likewise."""
+        ...
+
+    async def settle(self) -> None:
+        """Return when what was released so far is free, or when that failed."""
+        ...
+
+
 class _NoRecorder:
     def taken(self, service: Object, addresses: Iterable[str]) -> None:
         """Nobody asks."""
@@ -73,20 +102,34 @@ class ServiceTransaction:
     dry_run: bool
     taken: list[str] = field(default_factory=list)
     to_release: list[str] = field(default_factory=list)
+    chosen: set[str] = field(default_factory=set)
+    """Those of the taken addresses that nobody asked for by name."""
+    reserved: Reserved = field(default_factory=Reserved)
+
+    async def secure(self) -> None:
+        """Reserve what was taken, if there are other servers. What another has is replaced where it may be."""
+        arbiter = self.allocator.arbiter
+        if arbiter is not None and not self.dry_run:
+            await secure(self, arbiter)
 
     def commit(self) -> None:
         """The write took place: let go what it no longer needs."""
-        self.ports.commit()
         if not self.dry_run:
             self.allocator.committed(self)
-        self.taken, self.to_release = [], []
+        self.ports.commit()
+        self._settled()
 
-    def rollback(self) -> None:
-        """It did not: give back what it took."""
+    def rollback(self, *, uncertain: bool = False) -> None:
+        """It did not: give back what it took. If it may have, what is reserved stays so until it is found unused."""
         self.ports.rollback()
+        if uncertain:
+            self.reserved = Reserved()
         if not self.dry_run:
-            self.allocator.give_back(self.taken, self.holder)
-        self.taken, self.to_release = [], []
+            self.allocator.rolled_back(self)
+        self._settled()
+
+    def _settled(self) -> None:
+        self.taken, self.to_release, self.reserved = [], [], Reserved()
 
 
 class ServiceAllocator:
@@ -102,6 +145,10 @@ class ServiceAllocator:
         self._addresses = {pool.family: pool for pool in map(AddressPool, networks)}
         self._ports = PortPool(*node_ports)
         self._recorder: Recorder = recorder or _NoRecorder()
+        self.arbiter: Arbiter | None = None
+        """To be set when other servers allocate too."""
+        self._known: dict[str, Object] = {}
+        """By holder, the Services that are followed."""
 
     def __repr__(self) -> str:
         return f"<ServiceAllocator {', '.join(map(repr, self._addresses.values()))}>"
@@ -125,7 +172,7 @@ class ServiceAllocator:
                     pool.take(text, holder)
                 except Refused:
                     continue
-        for port in _all_ports(spec):
+        for port in all_ports(spec):
             self._ports.take(port, holder)
 
     # -- Hooks ------------------------------------------------------------------------------------------------
@@ -163,14 +210,54 @@ class ServiceAllocator:
         spec, holder = obj.get("spec") or {}, _holder(obj)
         addresses = cluster_addresses(spec)
         self.give_back(addresses, holder)
-        for port in _all_ports(spec):
+        ports = all_ports(spec)
+        for port in ports:
             self._ports.give_back(port, holder)
+        if self.arbiter is not None:
+            self.arbiter.release_ports(ports)
         self._recorder.released(addresses)
         self._recorder.deleted(obj)
 
     async def settle(self) -> None:
-        """Return when the recorder has dealt with all that was committed so far."""
+        """Return when the recorder, and the arbiter, have dealt with all that was committed so far."""
         await self._recorder.settle()
+        if self.arbiter is not None:
+            await self.arbiter.settle()
+
+    # -- following what other servers do ------------------------------------------------------------------------
+
+    def put(self, service: Object) -> None:
+        """A Service is stored like this now, whoever did it: note what it has, and what it has no longer."""
+        spec, holder = service.get("spec") or {}, _holder(service)
+        was = self._known.get(holder, {})
+        self._known[holder] = spec
+        addresses, ports = cluster_addresses(spec), all_ports(spec)
+        self.give_back((each for each in cluster_addresses(was) if each not in addresses), holder)
+        for port in all_ports(was):
+            if port not in ports:
+                self._ports.give_back(port, holder)
+        for text in addresses:
+            for pool in self._addresses.values():
+                pool.put(text, holder)
+        for port in ports:
+            self._ports.put(port, holder)
+
+    def remove(self, service: Object) -> None:
+        """A Service is gone, whoever deleted it."""
+        holder = _holder(service)
+        was = self._known.pop(holder, None) or service.get("spec") or {}
+        self.give_back(cluster_addresses(was), holder)
+        for port in all_ports(was):
+            self._ports.give_back(port, holder)
+
+    def replace(self, kind: str, services: list[Object]) -> None:
+        """These are all Services there are."""
+        self._known.clear()
+        self._ports.clear()
+        for pool in self._addresses.values():
+            pool.clear()
+        for service in services:
+            self.put(service)
 
     # -- what transactions ask for ------------------------------------------------------------------------------
 
@@ -183,10 +270,30 @@ class ServiceAllocator:
     def committed(self, transaction: ServiceTransaction) -> None:
         """A write took place."""
         self.give_back(transaction.to_release, transaction.holder)
-        if transaction.taken:
+        if self.arbiter is not None:
+            self.arbiter.release_ports(transaction.ports.to_release)
+        elif transaction.taken:
             self._recorder.taken(transaction.service, transaction.taken)
         if transaction.to_release:
             self._recorder.released(transaction.to_release)
+
+    def rolled_back(self, transaction: ServiceTransaction) -> None:
+        """A write did not take place."""
+        self.give_back(transaction.taken, transaction.holder)
+        if self.arbiter is not None:
+            self.arbiter.release_addresses(transaction.reserved.addresses)
+            self.arbiter.release_ports(transaction.reserved.ports)
+
+    def take_another(self, text: str, transaction: ServiceTransaction) -> str:
+        """Take another address of the network for one that turned out to be somebody else's. Raises Full."""
+        pool = next(pool for pool in self._addresses.values() if pool.contains(text))
+        pool.put(text, ELSEWHERE)
+        transaction.taken.remove(text)
+        transaction.chosen.discard(text)
+        other = pool.take_any(transaction.holder)
+        transaction.taken.append(other)
+        transaction.chosen.add(other)
+        return other
 
     # -- addresses ----------------------------------------------------------------------------------------------
 
@@ -240,6 +347,7 @@ class ServiceAllocator:
                 text = pool.take_any(transaction.holder)
             except Full as error:
                 raise errors.internal_error(f'failed to allocate a serviceIP for Service "{name}": {error}') from None
+            transaction.chosen.add(text)
         else:
             try:
                 if transaction.dry_run:
@@ -270,6 +378,7 @@ def cluster_addresses(spec: Object) -> list[str]:
     return [address for address in found if address and address != traits.NONE]
 
 
-def _all_ports(spec: Object) -> list[int]:
+def all_ports(spec: Object) -> list[int]:
+    """The node ports a Service holds."""
     check = spec.get("healthCheckNodePort")
     return traits.node_ports(spec) + ([check] if check else [])

@@ -11,6 +11,9 @@ from watchkeeper.apis.validation.net import IPAddress, IPNetwork, canonical_ip, 
 ALLOCATED_IP = "provided IP is already allocated"
 ALLOCATED_PORT = "provided port is already allocated"
 
+ELSEWHERE = "another server"
+"""Holds what another server has given to a Service that is not known here yet."""
+
 
 class Full(Exception):
     """Nothing is left in a pool."""
@@ -50,6 +53,15 @@ class Pool:
             return False
         self._holders[number] = holder
         return True
+
+    def put(self, number: int, holder: str) -> None:
+        """Note who holds it, whoever did so far."""
+        if number in self:
+            self._holders[number] = holder
+
+    def clear(self) -> None:
+        """Nobody holds anything."""
+        self._holders.clear()
 
     def take_any(self, holder: str) -> int:
         """Take one that is free: at random, so that a number just given back is not at once another's. Raises Full."""
@@ -96,6 +108,11 @@ class AddressPool:
         """IPv4 or IPv6."""
         return f"IPv{self.network.version}"
 
+    def contains(self, text: str) -> bool:
+        """Whether an address is one of this network's."""
+        number = self._number(text)
+        return number is not None and number in self._pool
+
     def check(self, text: str) -> int:
         """The number of an address of this network. Raises Refused for others."""
         number = self._number(text)
@@ -111,6 +128,16 @@ class AddressPool:
             raise Refused("the provided network does not match the current range")
         if not self._pool.take(number, holder):
             raise Refused(ALLOCATED_IP)
+
+    def put(self, text: str, holder: str) -> None:
+        """Note who holds an address, whoever did so far. Addresses of other networks are ignored."""
+        number = self._number(text)
+        if number is not None:
+            self._pool.put(number, holder)
+
+    def clear(self) -> None:
+        """Nobody holds anything."""
+        self._pool.clear()
 
     def take_any(self, holder: str) -> str:
         """Take any address. Raises Full."""

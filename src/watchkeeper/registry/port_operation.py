@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from watchkeeper.registry.pools import ALLOCATED_PORT, PortPool, Refused
+from watchkeeper.registry.pools import ALLOCATED_PORT, ELSEWHERE, PortPool, Refused
 
 _DRY_RUN_PORTS_BEGIN = 32768
 
@@ -16,6 +16,29 @@ class PortOperation:
         self._dry_run = dry_run
         self._taken: list[int] = []
         self._to_release: list[int] = []
+        self._chosen: set[int] = set()
+        """Those of the taken ones that nobody asked for by number."""
+
+    @property
+    def taken(self) -> list[int]:
+        """What was taken and is not settled yet."""
+        return list(self._taken)
+
+    @property
+    def to_release(self) -> list[int]:
+        """What the write no longer needs."""
+        return list(self._to_release)
+
+    def was_chosen(self, port: int) -> bool:
+        """Whether another one would do as well."""
+        return port in self._chosen
+
+    def replace(self, port: int) -> int:
+        """Take another port for one that turned out to be somebody else's, which stays taken. Raises Full."""
+        self._pool.put(port, ELSEWHERE)
+        self._taken.remove(port)
+        self._chosen.discard(port)
+        return self.take_any()
 
     def take(self, port: int) -> None:
         """Take this port. Raises Refused."""
@@ -32,6 +55,7 @@ class PortOperation:
             max(self._taken, default=_DRY_RUN_PORTS_BEGIN) + 1 if self._dry_run else self._pool.take_any(self._holder)
         )
         self._taken.append(port)
+        self._chosen.add(port)
         return port
 
     def release_later(self, port: int) -> None:

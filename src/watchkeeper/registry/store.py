@@ -46,12 +46,16 @@ T = TypeVar("T")
 class Transaction(Protocol):
     """What is held for a write, such as an allocated address, until it is known whether the write took place."""
 
+    async def secure(self) -> None:
+        """Hold it against other servers too; may change what the object was filled with. Raises ApiError."""
+        ...
+
     def commit(self) -> None:
         """The write took place."""
         ...
 
-    def rollback(self) -> None:
-        """It did not: give back what was taken."""
+    def rollback(self, *, uncertain: bool = False) -> None:
+        """It did not: give back what was taken. `uncertain`: it is not known whether it did."""
         ...
 
 
@@ -72,10 +76,13 @@ class Hooks(Protocol):
 
 
 class _NoTransaction:
+    async def secure(self) -> None:
+        """Nothing was held."""
+
     def commit(self) -> None:
         """Nothing was held."""
 
-    def rollback(self) -> None:
+    def rollback(self, *, uncertain: bool = False) -> None:
         """Nothing was held."""
 
 
@@ -201,13 +208,15 @@ class Store:
         held = self._begin_create(obj, dry_run=options.dry_run)
         try:
             self.strategy.before_create(ctx, obj)
+            if held is not _NOTHING_HELD:
+                await held.secure()
             if options.validate is not None:
                 await options.validate(obj)
             name = obj["metadata"]["name"]
             key = self.key(ctx.namespace, name)
             stored = await self._store_new(key, name, obj, dry_run=options.dry_run)
-        except BaseException:
-            held.rollback()
+        except BaseException as error:
+            held.rollback(uncertain=_is_uncertain(error))
             raise
         held.commit()
         return stored
@@ -439,10 +448,10 @@ class _Update:
         except _Emptied:
             return await self._remove_emptied(key), False
         except storage_errors.StorageError as error:
-            self.held.rollback()
+            self.held.rollback(uncertain=isinstance(error, storage_errors.StorageTimeout))
             raise to_api_error(error, store.resource, name, "update") from error
-        except BaseException:
-            self.held.rollback()
+        except BaseException as error:
+            self.held.rollback(uncertain=_is_uncertain(error))
             raise
         self.held.commit()
         return result, self.created
@@ -481,6 +490,8 @@ class _Update:
             # A subresource keeps the spec: it holds nothing.
             self.held = self.store.hooks.begin_update(obj, old, dry_run=self.options.dry_run)
         self.strategy.before_update(self.ctx, obj, old)
+        if self.held is not _NOTHING_HELD:
+            await self.held.secure()
         keep_times_of_unchanged(obj, old)
         if self.options.validate_update is not None:
             await self.options.validate_update(obj, old)
@@ -499,6 +510,8 @@ class _Update:
         meta.pop("resourceVersion", None)
         self.held = self.store._begin_create(obj, dry_run=self.options.dry_run)
         self.strategy.before_create(self.ctx, obj)
+        if self.held is not _NOTHING_HELD:
+            await self.held.secure()
         if self.options.validate_create is not None:
             await self.options.validate_create(obj)
         return obj
@@ -554,6 +567,11 @@ class StatusStore:
         """Change the part that this subresource stands for. Never creates."""
         own = UpdateOptions(dry_run=options.dry_run, validate_update=options.validate_update)
         return await _Update(self.store, self.strategy, ctx, name, updated, own).run()
+
+
+def _is_uncertain(error: BaseException) -> bool:
+    """Whether a write that ended so may have taken place."""
+    return not isinstance(error, Exception) or (isinstance(error, ApiError) and error.reason == "Timeout")
 
 
 def _segment(name: str) -> str:

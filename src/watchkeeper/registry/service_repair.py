@@ -1,0 +1,109 @@
+"""Compares what is reserved with what Services have, from time to time, as kube-apiserver's repair loops do.
+
+A server may end between a reservation and the Service it was for, or without releasing what a deleted Service had. What
+belongs to no Service is let go only when it has stayed so for a while: it may be for a Service that is being written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from watchkeeper.aio.clock import Clock
+from watchkeeper.apis.networking.ipaddress import MANAGER, MANAGER_LABEL
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.allocators import all_ports, cluster_addresses
+from watchkeeper.registry.reservations import ADDRESSES, SharedReservations
+from watchkeeper.registry.rest import Context, DeleteOptions
+from watchkeeper.registry.store import Store
+from watchkeeper.request.user import LOOPBACK
+from watchkeeper.storage.errors import StorageError
+from watchkeeper.storage.interface import ListOptions
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+SERVICES = GroupResource("", "services")
+PERIOD_SECONDS = 180.0
+ROUNDS = 3
+"""In so many rounds, one after the other, a reservation must be found unused before it is let go."""
+
+
+class ServiceRepair:
+    """Looks after the reservations of all servers; each of them may run one."""
+
+    def __init__(self, find: Callable[[GroupResource], Store], reservations: SharedReservations, clock: Clock) -> None:
+        self._find = find
+        self._reservations = reservations
+        self._clock = clock
+        self._unused_ports: Counter[int] = Counter()
+        self._unused_addresses: Counter[tuple[str, str]] = Counter()
+
+    def __repr__(self) -> str:
+        return f"<ServiceRepair: {len(self._unused_ports)} ports, {len(self._unused_addresses)} addresses unused>"
+
+    async def run(self) -> None:
+        """Compare for ever, every three minutes."""
+        while True:
+            await self._clock.sleep(PERIOD_SECONDS)
+            try:
+                await self.round()
+            except (StorageError, ApiError) as error:
+                log.warning("what Services have reserved could not be compared: %s", error)
+
+    async def round(self) -> None:
+        """Compare once: reserve what Services have, let go what has been unused for long. Raises StorageError."""
+        # Services are read last: who has one has reserved before.
+        ports = await self._reservations.ports()
+        addresses = await self._list(ADDRESSES)
+        services = await self._list(SERVICES)
+        used = {port for service in services for port in all_ports(service.get("spec") or {})}
+        gone = _found_again(self._unused_ports, ports - used)
+        if gone:
+            log.warning("node ports that no Service has are free again: %s", sorted(gone))
+        await self._reservations.correct_ports(missing=used - ports, unused=gone)
+        await self._repair_addresses(addresses, services)
+
+    async def _repair_addresses(self, addresses: list[Object], services: list[Object]) -> None:
+        owners = {
+            address: (service["metadata"].get("namespace", ""), service["metadata"]["name"])
+            for service in services
+            for address in cluster_addresses(service.get("spec") or {})
+        }
+        unused = {
+            (obj["metadata"]["name"], obj["metadata"]["uid"])
+            for obj in addresses
+            if obj["metadata"]["name"] not in owners
+            and (obj["metadata"].get("labels") or {}).get(MANAGER_LABEL) == MANAGER
+        }
+        for address, uid in _found_again(self._unused_addresses, unused):
+            log.warning("the address %s, which no Service has, is free again", address)
+            await self._delete(address, uid)
+        there = {obj["metadata"]["name"] for obj in addresses}
+        for address, (namespace, name) in owners.items():
+            if address not in there:
+                await self._reservations.reserve_address(address, namespace, name)
+
+    async def _delete(self, address: str, uid: str) -> None:
+        try:
+            await self._find(ADDRESSES).delete(Context(user=LOOPBACK), address, DeleteOptions(uid=uid))
+        except ApiError as error:
+            if error.reason not in ("NotFound", "Conflict"):
+                raise
+
+    async def _list(self, resource: GroupResource) -> list[Object]:
+        store = self._find(resource)
+        return [item.data() for item in (await store.storage.get_list(f"{store.prefix}/", ListOptions())).items]
+
+
+def _found_again(counts: Counter[Any], found: set[Any]) -> set[Any]:
+    """Count what was found, forget what was not; returns what has been found often enough."""
+    for each in list(counts):
+        if each not in found:
+            del counts[each]
+    counts.update(found)
+    return {each for each, count in counts.items() if count >= ROUNDS}

@@ -1,0 +1,52 @@
+"""Lets the servers on one store allocate addresses and node ports for Services without getting in each other's way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from watchkeeper.aio.clock import SYSTEM_CLOCK
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.apis.protobuf import object_of
+from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.allocators import ServiceAllocator
+from watchkeeper.registry.reservations import RANGE_KIND, RANGES, SharedReservations
+from watchkeeper.registry.service_repair import SERVICES, ServiceRepair
+from watchkeeper.registry.store import Store
+from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.factory import StorageFactory
+
+
+def is_shared(storage: StorageFactory) -> bool:
+    """Whether other servers may write where Services are."""
+    return storage.backend(SERVICES).kv.current_revision_nowait() is None
+
+
+class ServiceSharing:
+    """The arbiter of an allocator, and the repair of what servers leave behind that end in between."""
+
+    def __init__(
+        self,
+        storage: StorageFactory,
+        find: Callable[[GroupResource], Store],
+        allocator: ServiceAllocator,
+        ports: tuple[int, int],
+    ) -> None:
+        """`find` gives the store of a resource; `ports`: the first and the last node port."""
+        ranges = storage.make(RANGES, JsonCodec(RANGE_KIND, protobuf=object_of))
+        self._reservations = SharedReservations(find, ranges, storage.prefix(RANGES), ports)
+        self._repair = ServiceRepair(find, self._reservations, SYSTEM_CLOCK)
+        self._tasks = TaskOwner("service-repair")
+        allocator.arbiter = self._reservations
+
+    def __repr__(self) -> str:
+        return f"<ServiceSharing {self._reservations!r} {self._repair!r}>"
+
+    async def start(self) -> None:
+        """Reserve what stored Services have, and look after it from now on. Raises StorageError."""
+        await self._repair.round()
+        self._tasks.start("repair", self._repair.run())
+
+    async def close(self) -> None:
+        """Reserve and release nothing more."""
+        await self._tasks.close()
+        await self._reservations.close()
