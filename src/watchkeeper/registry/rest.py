@@ -79,6 +79,8 @@ class DeleteOptions:
     dry_run: bool = False
     ignore_store_read_error: bool = False
     validate: ValidateDelete | None = None
+    settled_grace: int | None = None
+    """The grace period that the kind has made of the one asked for; set before `validate` is called."""
 
     def as_mapping(self) -> Mapping[str, Any]:
         """The options by their API names, for behavior hooks."""

@@ -285,7 +285,9 @@ class Store:
     async def _delete(self, key: str, options: DeleteOptions) -> tuple[Result, bool]:
         current = await self.storage.get(key)
         obj = current.data()
-        decision = deletion.decide(obj, options.copy(), self.strategy.behavior, self.kind)
+        settled = options.copy()
+        decision = deletion.decide(obj, settled, self.strategy.behavior, self.kind)
+        options.settled_grace = settled.grace_period_seconds
         if decision.outcome is deletion.Outcome.PENDING:
             return self._deleted_answer(current, obj), False
         marked: StoredObject | Object | None = None
@@ -331,7 +333,8 @@ class Store:
 
         async def check(latest: StoredObject) -> None:
             checked["obj"] = latest.data()
-            if validate is not None and marked is None:
+            if validate is not None:
+                # What was marked just now is asked about again, as it is by the reference.
                 await validate(checked["obj"])
 
         version = options.resource_version

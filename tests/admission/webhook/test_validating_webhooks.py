@@ -110,6 +110,18 @@ def test_a_deleted_collection_is_asked_about_object_by_object_without_a_name(api
     assert api.call("GET", f"{api.configmaps}/a").status == 404
 
 
+def test_a_pod_without_a_node_is_asked_about_when_it_is_marked_and_when_it_goes(api: Any, hook: Any, kit: Any) -> None:
+    pods = f"/api/v1/namespaces/{api.namespace}/pods"
+    api.call("POST", pods, api.object("Pod", "p", spec={"containers": [{"name": "c", "image": "busybox:1"}]}))
+    api.install(api.webhook(rules=[kit.rule("DELETE", "pods")]))
+    assert api.call("DELETE", f"{pods}/p").status == 200
+    first, second = hook.requests()
+    assert first["options"]["gracePeriodSeconds"] == second["options"]["gracePeriodSeconds"] == 0
+    assert "deletionTimestamp" not in first["oldObject"]["metadata"]
+    assert "deletionTimestamp" in second["oldObject"]["metadata"]
+    assert api.call("GET", f"{pods}/p").status == 404
+
+
 def test_a_generated_name_is_known_to_validating_webhooks_only(api: Any, hook: Any) -> None:
     api.install(api.webhook("m", "/m"), mutating=True, name="m")
     api.install(api.webhook("v", "/v"), name="v")

@@ -35,7 +35,7 @@ async def delete(request: Request, scope: Scope) -> Response:
         request.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
         await authorize_unsafe_delete(request, scope)
     admission = Admission(request, scope, WriteParams(dry_run=options.dry_run))
-    options.validate = admission.validate_delete(_as_json(options))
+    options.validate = admission.validate_delete(lambda: _as_json(options))
     result, gone = await scope.store.delete(context(request, scope), request.info.name, options)
     status = 202 if not gone and options.orphan_dependents is False else 200
     return finish(renderer_for(scope, accepted, request.param("includeObject")).one(result), accepted, status)
@@ -55,7 +55,7 @@ async def delete_collection(request: Request, scope: Scope) -> Response:
         )
         raise errors.invalid(GroupKind("meta.k8s.io", "DeleteOptions"), "", [wrong])
     admission = Admission(request, scope, WriteParams(dry_run=options.dry_run))
-    options.validate = admission.validate_delete(_as_json(options))
+    options.validate = admission.validate_delete(lambda: _as_json(options))
     result = await scope.store.delete_collection(context(request, scope), options, selected)
     renderer = renderer_for(scope, accepted, request.param("includeObject"))
     return list_response(request, renderer, accepted, result)
@@ -71,6 +71,8 @@ async def _options(request: Request, scope: Scope) -> DeleteOptions:
 
 def _as_json(options: DeleteOptions) -> dict[str, Any]:
     found: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options.as_mapping()}
+    if options.settled_grace is not None:
+        found["gracePeriodSeconds"] = options.settled_grace
     preconditions = {
         k: v for k, v in (("uid", options.uid), ("resourceVersion", options.resource_version)) if v is not None
     }
@@ -78,5 +80,7 @@ def _as_json(options: DeleteOptions) -> dict[str, Any]:
         found["preconditions"] = preconditions
     if options.dry_run:
         found["dryRun"] = ["All"]
+    if options.ignore_store_read_error:
+        found["ignoreStoreReadErrorWithClusterBreakingPotential"] = True
     parsed: dict[str, Any] = orjson.loads(orjson.dumps(found))
     return parsed

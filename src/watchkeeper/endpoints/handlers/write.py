@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, Operation
@@ -159,12 +159,15 @@ class Admission:
 
         return validate
 
-    def validate_delete(self, options: Object) -> ValidateDelete:
-        """Admission of a deletion: both kinds of plugins are asked, as nothing can be changed."""
+    def validate_delete(self, options: Callable[[], Object]) -> ValidateDelete:
+        """Admission of a deletion: both kinds of plugins are asked, as nothing can be changed.
+
+        `options` are DeleteOptions as they are when admission is asked.
+        """
 
         async def validate(old: Object) -> None:
             attributes = self.attributes(Operation.DELETE, None, old)
-            attributes.options = options
+            attributes.options = options()
             await self.scope.services.admission.admit(attributes)
             await self.scope.services.admission.validate(attributes)
 
