@@ -10,7 +10,6 @@ from typing import Any
 from watchkeeper.admission.expression.checking import CheckedExpressions
 from watchkeeper.admission.interface import Chain, Plugin
 from watchkeeper.admission.limits.ranger import LimitRanger
-from watchkeeper.admission.limits.ranges import LimitRanges
 from watchkeeper.admission.namespace_lifecycle import NamespaceLifecycle
 from watchkeeper.admission.objects import (
     DefaultIngressClass,
@@ -20,6 +19,7 @@ from watchkeeper.admission.objects import (
     TaintNodesByCondition,
 )
 from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
+from watchkeeper.admission.quota.plugin import ResourceQuotas
 from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
 from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
 from watchkeeper.apis.protobuf import object_of
@@ -48,6 +48,8 @@ from watchkeeper.server.custom_resources import STORES, CustomResourceSupport, w
 from watchkeeper.server.equivalents import ServedEquivalents
 from watchkeeper.server.field_managers import field_manager_for
 from watchkeeper.server.policy_feed import Followed
+from watchkeeper.server.quota_store import ServedQuotas
+from watchkeeper.server.service_sharing import ServiceSharing, is_shared
 from watchkeeper.server.version import version_info
 from watchkeeper.server.virtual import VirtualResources
 from watchkeeper.storage.codec import JsonCodec
@@ -86,6 +88,12 @@ class Assembly:
         self.scheme: Scheme = builtin_scheme()
         self.records = ServiceRecords(lambda resource: self.registry.find(resource))
         self.allocator = ServiceAllocator(options.service_networks, options.node_ports, self.records)
+        self.sharing: ServiceSharing | None = None
+        """Set when other servers may allocate for Services too."""
+        if is_shared(storage):
+            self.sharing = ServiceSharing(
+                storage, lambda resource: self.registry.find(resource), self.allocator, options.node_ports
+            )
         self.registry = BuiltinRegistry(
             self.scheme,
             with_definitions(self.scheme, builtin_behaviors().including(checked_behaviors(CheckedExpressions()))),
@@ -98,7 +106,6 @@ class Assembly:
             ),
         )
         self.served = ServedTable()
-        self.limit_ranges = LimitRanges()
         self.equivalents = ServedEquivalents(self.served)
         self.policies = AdmissionPolicies(
             self.scheme,
@@ -113,6 +120,7 @@ class Assembly:
             read_namespace=self.find_namespace,
             find_service=self._find_service,
         )
+        self.quotas = ResourceQuotas(ServedQuotas(self.served, self.list_in))
         self.services = Services(
             scheme=self.scheme,
             admission=Chain([*self._plugins(), *options.extra_plugins]),
@@ -133,7 +141,9 @@ class Assembly:
         installer.install(resources())
         self.discovery = Discovery(groups_of(resources(), lambda gvk: self.scheme.kind(gvk).hub))
         self.openapi = OpenAPI(resources(), version_info()["gitVersion"])
-        self.custom = CustomResourceSupport(self.services, self.served, self.discovery, self.openapi, storage)
+        self.custom = CustomResourceSupport(
+            self.services, self.served, self.discovery, self.openapi, storage, self.webhooks.clients
+        )
 
     def paths(self) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
         """The paths that describe what is served: exact ones, and all below a path."""
@@ -176,17 +186,20 @@ class Assembly:
     # -- admission --------------------------------------------------------------------------------------------
 
     def followed(self) -> list[tuple[str, Followed, Mapping[str, GroupResource]]]:
-        """What admission knows of stored objects: a name, who is to be kept up to date, and the resources by kind."""
+        """What this server knows of stored objects: a name, who is to be kept up to date, and the resources by kind."""
+        shared: list[tuple[str, Followed, Mapping[str, GroupResource]]] = []
+        if self.sharing is not None:
+            shared.append(("services", self.allocator, {"Service": SERVICES}))
         return [
+            *shared,
             ("admission-policies", self.policies, admission_policies.RESOURCES),
             ("admission-webhooks", self.webhooks, admission_webhooks.RESOURCES),
-            ("limit-ranges", self.limit_ranges, {"LimitRange": GroupResource("", "limitranges")}),
         ]
 
     def _plugins(self) -> list[Plugin]:
         return [
             NamespaceLifecycle(self._namespace_is_ending),
-            LimitRanger(self.limit_ranges),
+            LimitRanger(lambda namespace: self.list_in(GroupResource("", "limitranges"), namespace)),
             TaintNodesByCondition(),
             Priority(self._find_priority_class),
             DefaultTolerationSeconds(),
@@ -198,6 +211,7 @@ class Assembly:
             self.webhooks.mutating,
             self.policies.validating,
             self.webhooks.validating,
+            self.quotas,
         ]
 
     def store(self, group: str, resource: str) -> Store:
@@ -212,7 +226,10 @@ class Assembly:
             self.allocator.load(await self._readable(SERVICES))
             return  # what records are left over cannot be told
         self.allocator.load(services)
-        await self.records.reconcile(services)
+        if self.sharing is not None:
+            await self.sharing.start()
+        else:
+            await self.records.reconcile(services)
 
     async def _readable(self, resource: GroupResource) -> list[Object]:
         codec = self.registry.find(resource).storage.codec
@@ -237,6 +254,18 @@ class Assembly:
         """All objects of a resource, as the cache has them."""
         store = self.registry.find(resource)
         found = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
+        return [item.data() for item in found.items]
+
+    async def list_in(self, resource: GroupResource, namespace: str) -> list[Object]:
+        """The objects of a namespace, as the cache has them after taking in what has been written here.
+
+        Costs next to nothing when there are none.
+        """
+        store = self.registry.find(resource)
+        prefix = f"{store.prefix}/{namespace}/"
+        if not await store.storage.count(prefix):
+            return []
+        found = await store.storage.get_list(prefix, ListOptions(resource_version="0"))
         return [item.data() for item in found.items]
 
     def _namespace_is_ending(self, name: str) -> bool | Awaitable[bool | None] | None:
@@ -288,8 +317,11 @@ class Assembly:
         self.services.stopping = True
         for watcher in list(self.services.watchers):
             watcher.close()
+        await self.quotas.close()
         await self.custom.close()
         await self.records.close()
+        if self.sharing is not None:
+            await self.sharing.close()
         self.webhooks.close()
 
 
