@@ -41,13 +41,14 @@ from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, Storag
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
-from watchkeeper.server import admission_policies, admission_webhooks
+from watchkeeper.server import admission_policies, admission_webhooks, policy_feed
 from watchkeeper.server.admission_policies import AdmissionPolicies
 from watchkeeper.server.admission_webhooks import AdmissionWebhooks
 from watchkeeper.server.custom_resources import STORES, CustomResourceSupport, with_definitions
 from watchkeeper.server.equivalents import ServedEquivalents
 from watchkeeper.server.field_managers import field_manager_for
 from watchkeeper.server.policy_feed import Followed
+from watchkeeper.server.followed_store import FollowedStore
 from watchkeeper.server.quota_store import ServedQuotas
 from watchkeeper.server.service_sharing import ServiceSharing, is_shared
 from watchkeeper.server.version import version_info
@@ -62,6 +63,12 @@ log = logging.getLogger(__name__)
 Object = dict[str, Any]
 SERVICES = GroupResource("", "services")
 
+FOLLOWED = (
+    *policy_feed.RESOURCES.values(),
+    *admission_policies.RESOURCES.values(),
+    *admission_webhooks.RESOURCES.values(),
+)
+"""What requests are judged by."""
 
 @dataclass(slots=True, kw_only=True)
 class AssemblyOptions:
@@ -101,7 +108,7 @@ class Assembly:
             BuiltinOptions(
                 event_ttl=options.event_ttl,
                 hooks={SERVICES: self.allocator},
-                stores=STORES,
+                stores={**STORES, **dict.fromkeys(FOLLOWED, FollowedStore)},
                 root=storage.root,
             ),
         )

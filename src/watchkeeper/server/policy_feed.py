@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from watchkeeper.aio.backoff import Backoff
@@ -11,10 +12,13 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authz.rbac.policy import GROUP, KINDS
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.storage.errors import CorruptObjects
-from watchkeeper.storage.interface import EventType, Interface, Watcher, WatchEvent, WatchOptions
+from watchkeeper.storage.interface import EventType, Interface, StoredObject, Watcher, WatchEvent, WatchOptions
 from watchkeeper.storage.interface import Match as VersionMatch
 
 log = logging.getLogger(__name__)
+
+_PATIENCE = 1.0
+"""Seconds that somebody waits at most until something is known."""
 
 RESOURCES = {kind: GroupResource(GROUP, kind.lower() + "s") for kind in KINDS}
 """The kinds of RBAC, and where their objects are."""
@@ -42,6 +46,10 @@ class PolicyFeed:
     def __init__(self, policy: Followed) -> None:
         self._policy = policy
         self._tasks = TaskOwner("policy")
+        self._revisions: dict[str, dict[str, int]] = {}
+        """By kind: the revision at which each object is known, by its key."""
+        self._waiting: list[asyncio.Future[None]] = []
+        """Those who wait for the next batch."""
         self._synced: dict[str, asyncio.Event] = {}
         self._tried: dict[str, asyncio.Event] = {}
 
@@ -62,6 +70,34 @@ class PolicyFeed:
         """Return once all objects are known, but for kinds of which some cannot be read."""
         for tried in self._tried.values():
             await tried.wait()
+
+    # -- how far it has come --------------------------------------------------------------------------------------
+
+    def revision(self, key: str) -> int:
+        """The revision at which an object is known, 0 for one that is not."""
+        return max((known.get(key, 0) for known in self._revisions.values()), default=0)
+
+    async def reached(self, key: str, revision: int) -> None:
+        """Return once an object is known at a revision or a later one, or after a second."""
+        await self._until(lambda: self.revision(key) >= revision)
+
+    async def forgotten(self, key: str, revision: int) -> None:
+        """Return once an object is not known any more, or known at a later revision, or after a second."""
+        await self._until(lambda: not 0 < self.revision(key) <= revision)
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + _PATIENCE
+        while not holds() and (left := end - loop.time()) > 0:
+            future: asyncio.Future[None] = loop.create_future()
+            self._waiting.append(future)
+            await asyncio.wait([future], timeout=left)
+
+    def _moved(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
 
     async def close(self) -> None:
         """Follow no more."""
@@ -85,27 +121,32 @@ class PolicyFeed:
             await asyncio.sleep(backoff.next())
 
     async def _take(self, kind: str, watcher: Watcher, backoff: Backoff) -> None:
-        initial: list[Any] | None = []
+        initial: list[StoredObject] | None = []
         while batch := await watcher.next_batch():
             for event in batch:
                 if event.type is EventType.ERROR:
                     raise event.error or RuntimeError("the watch failed")
                 if initial is None:
-                    self._apply(event)
+                    self._apply(kind, event)
                 elif event.type is EventType.BOOKMARK:
                     if event.initial_events_end:
-                        self._policy.replace(kind, initial)
+                        self._policy.replace(kind, [stored.data() for stored in initial])
+                        self._revisions[kind] = {stored.key: stored.resource_version for stored in initial}
                         self._synced[kind].set()
                         self._tried[kind].set()
                         initial = None
                         backoff.reset()
                 elif event.object is not None:
-                    initial.append(event.object.data())
+                    initial.append(event.object)
+            self._moved()
 
-    def _apply(self, event: WatchEvent) -> None:
+    def _apply(self, kind: str, event: WatchEvent) -> None:
         if event.object is None:
             return
+        stored = event.object
         if event.type is EventType.DELETED:
-            self._policy.remove(event.object.data())
+            self._policy.remove(stored.data())
+            self._revisions[kind].pop(stored.key, None)
         else:
-            self._policy.put(event.object.data())
+            self._policy.put(stored.data())
+            self._revisions[kind][stored.key] = stored.resource_version

@@ -37,6 +37,7 @@ from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.credentials import Credentials, load_credentials
 from watchkeeper.server.files import make_private_dir
+from watchkeeper.server.followed_store import FollowedStore
 from watchkeeper.server.health import Check, Health, Unhealthy
 from watchkeeper.server.http.listener import Listener
 from watchkeeper.server.kubeconfig import write_kubeconfig
@@ -211,6 +212,8 @@ class Server:
         authentication = Authentication(authenticator)
         in_flight = MaxInFlight(
             read_only=options.max_requests_inflight, mutating=options.max_mutating_requests_inflight
+            if isinstance(store, FollowedStore):
+                store.feed = feed
         )
         requests = RequestMetrics()
         self.metrics.add(requests.collect)
