@@ -8,6 +8,7 @@ from typing import Protocol
 from watchkeeper.controllers.garbage_collector import GarbageCollector
 from watchkeeper.controllers.loopback import Loopback, controller_user
 from watchkeeper.controllers.namespace import NamespaceController
+from watchkeeper.controllers.resource_quota import ResourceQuotaController
 from watchkeeper.endpoints.scope import ServedTable, Services
 
 
@@ -26,6 +27,7 @@ class Controller(Protocol):
 _MAKE: dict[str, tuple[str, Callable[[Loopback], Controller]]] = {
     "namespace": ("namespace-controller", NamespaceController),
     "garbage-collector": ("generic-garbage-collector", GarbageCollector),
+    "resourcequota": ("resourcequota-controller", ResourceQuotaController),
 }
 NAMES = tuple(_MAKE)
 """All controllers there are."""
