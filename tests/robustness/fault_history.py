@@ -112,11 +112,11 @@ class History:
 
     def __str__(self) -> str:
         outcomes = Counter(write.outcome for write in self.writes)
-        told = sum(len(session.told) for session in self.sessions)
+        told = [len(session.told) for session in self.sessions if session.told]
         return (
             f"{len(self.writes)} writes ({outcomes[Outcome.DONE]} acknowledged, {outcomes[Outcome.REFUSED]} refused, "
             f"{outcomes[Outcome.UNKNOWN]} without an answer), {len(self.reads)} reads, "
-            f"{told} events in {len(self.sessions)} watches"
+            f"{sum(told)} events in {len(told)} watches"
         )
 
 
