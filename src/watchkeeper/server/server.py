@@ -204,6 +204,8 @@ class Server:
         for kind, resource in resources.items():
             store = self.assembly.store(resource.group, resource.resource)
             feed.follow(kind, store.storage, f"{store.prefix}/")
+            if isinstance(store, FollowedStore):
+                store.feed = feed
         self.health.add(Check(name, lambda: _require(not feed.missing(), f"unknown: {feed.missing()}")))
         await feed.wait()
 
@@ -212,8 +214,6 @@ class Server:
         authentication = Authentication(authenticator)
         in_flight = MaxInFlight(
             read_only=options.max_requests_inflight, mutating=options.max_mutating_requests_inflight
-            if isinstance(store, FollowedStore):
-                store.feed = feed
         )
         requests = RequestMetrics()
         self.metrics.add(requests.collect)
