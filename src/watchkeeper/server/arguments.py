@@ -103,12 +103,16 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--admin-token", "bearer token of the administrator (default: made once and kept)", default="",
           metavar="TOKEN")  # fmt: skip
     a.add("--token-auth-file", 'further tokens, CSV: token,user,uid,"group1,group2"', kind=Path, metavar="FILE")
+    a.add("--service-account-signing-key-file", "EC key of service account tokens, the same for all servers of a store",
+          kind=Path, metavar="FILE")  # fmt: skip
     a.add_switch("--anonymous-auth", "let requests without credentials be system:anonymous", default=True)
     a.add("--authorization", "RBAC or AlwaysAllow", default="RBAC", metavar="MODE")
     a.add("--kubeconfig", "where to write a kubeconfig (default: in --data-dir)", kind=Path, metavar="PATH")
     a.add("--controllers", "controllers to run, separated by commas; '' for none", default=DEFAULT_CONTROLLERS,
           kind=_names, metavar="NAMES")  # fmt: skip
     a.add("--crds", "install the CustomResourceDefinitions in a file or directory", kind=Path, metavar="DIR")
+    a.add("--runtime-config", "built-in APIs to turn on or off: apps/v1beta1=true,api/ga=false,…", default=(),
+          kind=_names, metavar="LIST")  # fmt: skip
     a.add("--app", "serve kinds declared in Python, such as shop.kinds:registry", default="", metavar="MODULE:NAME")
     a.add("--max-requests-inflight", "reads worked on at a time, 0 for no limit", default=400, kind=int, metavar="N")
     a.add("--max-mutating-requests-inflight", "writes worked on at a time, 0 for no limit", default=200, kind=int,
@@ -133,6 +137,7 @@ def _add_etcd_options(a: _Arguments) -> None:
     a.add_secret("etcd_password")
     for flag, text, default in (
         ("--etcd-start-timeout", "how long an etcd that does not answer is waited for at the start", 20.0),
+        ("--etcd-request-timeout", "how long a request waits for an answer of etcd", 10.0),
         ("--etcd-healthcheck-timeout", "how long health checks wait for the storage", 2.0),
         ("--etcd-readycheck-timeout", "how long the readiness check waits for the storage", 2.0),
         ("--etcd-db-metric-poll-interval", "how old the storage's size in metrics may be, 0 to leave it out", 30.0),

@@ -81,6 +81,7 @@ def etcd_config(url: str, options: ServeOptions) -> EtcdConfig:
             key_file=options.etcd_keyfile,
             username=options.etcd_username,
             password=_password(options),
+            request_timeout=options.etcd_request_timeout,
             health_timeout=options.etcd_healthcheck_timeout,
             probe_key=f"/{options.etcd_prefix.strip('/')}/".encode(),
         )

@@ -48,6 +48,8 @@ class ServeOptions:
     """For an etcd with authentication; the file wins."""
     etcd_start_timeout: float = 20.0
     """How long an etcd that does not answer is waited for at the start."""
+    etcd_request_timeout: float = 10.0
+    """How long a request waits for an answer of etcd."""
     etcd_healthcheck_timeout: float = 2.0
     etcd_readycheck_timeout: float = 2.0
     etcd_db_metric_poll_interval: float = 30.0
@@ -73,6 +75,8 @@ class ServeOptions:
     admin_token: str = field(default="", repr=False)
     """"": one that is made at the first start and kept."""
     token_auth_file: Path | None = None
+    service_account_signing_key_file: Path | None = None
+    """The key of service account tokens, which servers on one store share; None is one of this server's own."""
     anonymous_auth: bool = True
     kubeconfig: Path | None = None
     """Where to write a kubeconfig; None is in the data directory."""
@@ -83,6 +87,8 @@ class ServeOptions:
     max_mutating_requests_inflight: int = 200
     crds: Path | None = None
     """A file or directory with CustomResourceDefinitions to install at start."""
+    runtime_config: tuple[str, ...] = ()
+    """Built-in versions and resources to serve or not: `apps/v1beta1=true`, `api/beta=false`, …"""
     app: str | Registry = ""
     """Kinds declared in Python: a `watchkeeper.kinds.Registry`, or where one is, as `module:registry`."""
     request_timeout: float = 60.0

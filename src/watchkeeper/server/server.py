@@ -126,7 +126,9 @@ class Server:
         self._undo.append(("storage", self.storage.close))
         await open_factory(self.storage)
         authorizer = self._authorizer()
-        signer = ServiceAccountTokens(service_account_key(options.data_dir), ISSUER)
+        signer = ServiceAccountTokens(
+            service_account_key(options.data_dir, options.service_account_signing_key_file), ISSUER
+        )
         authenticator = self.credentials.authenticator([signer], anonymous=options.anonymous_auth)
         choices = AssemblyOptions(
             authorizer=authorizer,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from watchkeeper.server.errors import StartupError
 from watchkeeper.server.files import write_private
 
 if TYPE_CHECKING:
@@ -15,15 +16,20 @@ if TYPE_CHECKING:
 FILE = "service-account.key"
 
 
-def service_account_key(directory: Path) -> Callable[[], EllipticCurvePrivateKey]:
-    """A function that gives the key. Raises ValueError when the file holds another kind of key."""
+def service_account_key(directory: Path, given: Path | None = None) -> Callable[[], EllipticCurvePrivateKey]:
+    """A function that gives the key: that of a file that is given, else the directory's own.
+
+    Raises StartupError for a file that is not there; the function raises ValueError when it holds another kind of key.
+    """
+    if given is not None and not given.exists():
+        raise StartupError(f"--service-account-signing-key-file {given}: No such file or directory")
 
     @functools.cache
     def load() -> EllipticCurvePrivateKey:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec
 
-        path = directory / FILE
+        path = given or directory / FILE
         try:
             key = serialization.load_pem_private_key(path.read_bytes(), None)
         except FileNotFoundError:
