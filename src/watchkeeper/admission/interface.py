@@ -126,6 +126,9 @@ class BasePlugin:
 
     name = ""
     operations: frozenset[Operation] = frozenset(Operation)
+    deep = True
+    """Whether `admit` may change the object in place below its second level (`spec.FIELD`). Else it puts other values
+    in the place of those, and the object may share them with its old state."""
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         """Change nothing."""
@@ -141,6 +144,8 @@ class Chain:
 
     def __init__(self, plugins: Sequence[Plugin] = ()) -> None:
         self.plugins = tuple(plugins)
+        self.deep = frozenset(op for op in Operation if any(op in p.operations and _is_deep(p) for p in plugins))
+        """The operations whose objects must not share anything with others."""
         self._by_operation = {op: tuple(p for p in plugins if op in p.operations) for op in Operation}
 
     async def admit(self, attributes: Attributes) -> None:
@@ -165,3 +170,7 @@ class Chain:
             waiting = plugin.validate(attributes)
             if waiting is not None:
                 await waiting
+
+
+def _is_deep(plugin: Plugin) -> bool:
+    return getattr(plugin, "deep", True) and getattr(type(plugin), "admit", None) is not BasePlugin.admit

@@ -24,6 +24,7 @@ class NamespaceLifecycle(BasePlugin):
     """Asks about a namespace only when something is created in it."""
 
     name = "NamespaceLifecycle"
+    deep = False
     operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.DELETE})
 
     def __init__(self, is_ending: Phase) -> None:

@@ -18,6 +18,7 @@ class StorageObjectInUseProtection(BasePlugin):
     """Claims and volumes carry a finalizer that keeps them while they are used."""
 
     name = "StorageObjectInUseProtection"
+    deep = False
     operations = _CREATE
     FINALIZERS = {
         "persistentvolumeclaims": "kubernetes.io/pvc-protection",
@@ -41,6 +42,7 @@ class TaintNodesByCondition(BasePlugin):
     """A new Node is tainted until somebody reports it ready."""
 
     name = "TaintNodesByCondition"
+    deep = False
     operations = _CREATE
     TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
@@ -60,6 +62,7 @@ class DefaultStorageClass(BasePlugin):
     """A claim that names no class gets the default one."""
 
     name = "DefaultStorageClass"
+    deep = False
     operations = _CREATE
     ANNOTATION = "storageclass.kubernetes.io/is-default-class"
 
@@ -87,6 +90,7 @@ class DefaultIngressClass(BasePlugin):
     """An Ingress that names no class gets the default one."""
 
     name = "DefaultIngressClass"
+    deep = False
     operations = _CREATE
     ANNOTATION = "ingressclass.kubernetes.io/is-default-class"
 
@@ -114,6 +118,7 @@ class PersistentVolumeClaimResize(BasePlugin):
     """A bound claim grows only if its class allows that."""
 
     name = "PersistentVolumeClaimResize"
+    deep = False
     operations = frozenset({Operation.UPDATE})
 
     def __init__(self, storage_classes: ListObjects) -> None:

@@ -25,6 +25,7 @@ class Priority(BasePlugin):
     """Works out a new Pod's priority and preemption policy from its priority class."""
 
     name = "Priority"
+    deep = False
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
 
     def __init__(self, find: FindPriorityClass) -> None:
@@ -85,6 +86,7 @@ class DefaultTolerationSeconds(BasePlugin):
     """Pods stay five minutes on a node that is not ready or unreachable, unless they say otherwise."""
 
     name = "DefaultTolerationSeconds"
+    deep = False
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
     SECONDS = 300
     KEYS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")

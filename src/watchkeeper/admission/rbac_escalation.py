@@ -16,6 +16,7 @@ class RbacEscalation(BasePlugin):
     """
 
     name = "RBACEscalation"
+    deep = False
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
 
     def __init__(self, check: EscalationCheck) -> None:

@@ -71,6 +71,12 @@ class KindBehavior:
     """All that is wrong with a new object, besides its metadata, in the reference's order."""
     validate_update: Callable[[Object, Object], list[FieldError]] = _no_errors
     """(new, old): all that is wrong with the new state or the change, besides metadata rules."""
+    validate_metadata_update: Callable[[Object, Object], list[FieldError]] | None = None
+    """(new, old): what `validate_update` can find when nothing but metadata was changed of an old state that was found
+    valid as a whole. None: `validate_update` is asked in any case."""
+    shares_parts: bool = False
+    """Whether hooks and defaults change nothing below the second level of an object (`spec.FIELD`) that the old state
+    has as well, so that a new state may share with the old what a patch leaves alone."""
     validate_status_update: Callable[[Object, Object], list[FieldError]] | None = None
     warnings_on_create: Callable[[Object], list[str]] = _no_warnings
     warnings_on_update: Callable[[Object, Object], list[str]] = _no_warnings

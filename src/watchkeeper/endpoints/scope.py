@@ -94,6 +94,11 @@ class Scope:
         return self.own_versions or self.services.versions
 
     @property
+    def shares_parts(self) -> bool:
+        """Whether a patched object may share parts with the object before (`KindBehavior.shares_parts`)."""
+        return self.behavior.shares_parts and not self.subresource and self.is_hub
+
+    @property
     def is_hub(self) -> bool:
         """Whether bodies are stored as they are at this version."""
         return self.kind.gvk == self.hub

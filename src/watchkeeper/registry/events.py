@@ -23,12 +23,12 @@ class EventStrategy(Strategy):
         else:
             super().before_create(ctx, obj)
 
-    def before_update(self, ctx: Context, obj: Object, old: Object) -> None:
+    def before_update(self, ctx: Context, obj: Object, old: Object, *, settled: bool = False) -> None:
         """Prepare and judge a changed Event. Raises Invalid."""
         if _is_strict(ctx):
-            self._strict.before_update(ctx, obj, old)
+            self._strict.before_update(ctx, obj, old, settled=settled)
         else:
-            super().before_update(ctx, obj, old)
+            super().before_update(ctx, obj, old, settled=settled)
 
 
 def _is_strict(ctx: Context) -> bool:

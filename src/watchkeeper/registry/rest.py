@@ -57,6 +57,13 @@ class UpdatedObject(Protocol):
         ...
 
 
+class LiveUpdate:
+    """An UpdatedObject that parses the current state and lets others look at what it parsed."""
+
+    live: Object | None = None
+    """The state last called with. Nobody changes it: the new state may share parts with it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateOptions:
     """How an update goes about it. `force_allow_create`: an absent object is created (server-side apply)."""

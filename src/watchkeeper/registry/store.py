@@ -23,6 +23,7 @@ from watchkeeper.registry.rest import (
     Context,
     CreateOptions,
     DeleteOptions,
+    LiveUpdate,
     Object,
     Result,
     UpdatedObject,
@@ -233,7 +234,8 @@ class Store:
             if dry_run:
                 await self._require_absent(key)
                 return obj
-            return await self.storage.create(key, obj, ttl=self._ttl(obj) if self._ttl is not None else 0)
+            ttl = self._ttl(obj) if self._ttl is not None else 0
+            return await self.storage.create(key, obj, ttl=ttl, settled=True)
         except storage_errors.KeyExists as error:
             raise await self._already_exists(key, name) from error
         except storage_errors.StorageError as error:
@@ -471,11 +473,14 @@ class _Update:
                 current = None
             return await self.attempt(current)
         preconditions = storage.Preconditions(uid=self.updated.uid) if self.updated.uid else None
-        options = storage.UpdateOptions(ignore_not_found=allow_create, preconditions=preconditions)
-        if self.store._ttl is not None:
-            options = storage.UpdateOptions(
-                ignore_not_found=allow_create, preconditions=preconditions, ttl=self.store._ttl({})
-            )
+        whole = self.strategy.checks_whole
+        options = storage.UpdateOptions(
+            ignore_not_found=allow_create,
+            preconditions=preconditions,
+            ttl=self.store._ttl({}) if self.store._ttl is not None else 0,
+            settled=whole,
+            keeps_settled=not whole,
+        )
         return await storage_.guaranteed_update(key, self.attempt, options)
 
     async def attempt(self, current: StoredObject | None) -> Object:
@@ -486,13 +491,14 @@ class _Update:
         if current is None:
             return await self._attempt_create(obj)
         self.created = False
-        old = current.data()
+        live = self.updated.live if isinstance(self.updated, LiveUpdate) else None
+        old = live if live is not None else current.data()
         meta = metadata_of(obj)
         self._check_version(meta, old["metadata"]["resourceVersion"])
         if self.store.hooks is not None and self.strategy is self.store.strategy:
             # A subresource keeps the spec: it holds nothing.
             self.held = self.store.hooks.begin_update(obj, old, dry_run=self.options.dry_run)
-        self.strategy.before_update(self.ctx, obj, old)
+        self.strategy.before_update(self.ctx, obj, old, settled=current.settled)
         if self.held is not _NOTHING_HELD:
             await self.held.secure()
         keep_times_of_unchanged(obj, old)

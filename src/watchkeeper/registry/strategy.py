@@ -29,6 +29,9 @@ Object = dict[str, Any]
 class Strategy:
     """How one resource creates and updates."""
 
+    checks_whole = True
+    """Whether an update finds the whole new state valid, not only the part that it may change."""
+
     def __init__(self, kind: GroupVersionKind, behavior: KindBehavior, *, namespaced: bool, has_status: bool) -> None:
         self.kind = kind
         self.behavior = behavior
@@ -79,8 +82,11 @@ class Strategy:
         more = behavior.validate(obj)
         return found + more if more else found
 
-    def before_update(self, ctx: Context, obj: Object, old: Object) -> None:
-        """Make a new state ready to be stored in place of the old, in place. Raises Invalid."""
+    def before_update(self, ctx: Context, obj: Object, old: Object, *, settled: bool = False) -> None:
+        """Make a new state ready to be stored in place of the old, in place. Raises Invalid.
+
+        `settled`: the old state is known to be valid as a whole.
+        """
         meta, old_meta = metadata_of(obj), old["metadata"]
         carry_system_metadata(meta, old_meta)
         self.prepare_for_update(obj, old)
@@ -88,7 +94,7 @@ class Strategy:
             meta["uid"] = old_meta["uid"]
         carry_times(meta, old_meta)
         found = validate_object_meta_update(meta, old_meta)
-        found += self.validate_update(obj, old)
+        found += self.validate_settled_update(obj, old) if settled else self.validate_update(obj, old)
         if found:
             raise errors.invalid(self.kind.group_kind, meta.get("name", ""), found)
         for text in self.warnings_on_update(obj, old):
@@ -123,9 +129,18 @@ class Strategy:
         more = self.behavior.validate_update(obj, old)
         return found + more if more else found
 
+    def validate_settled_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """The same where the old state is valid: what only metadata was changed of need not be looked at again."""
+        check = self.behavior.validate_metadata_update
+        if check is None or not _same_but_metadata(obj, old):
+            return self.validate_update(obj, old)
+        return self._metadata_update_errors(obj["metadata"], old["metadata"]) + check(obj, old)
+
 
 class StatusStrategy(Strategy):
     """How the status subresource updates: status changes, the rest stays as it is."""
+
+    checks_whole = False
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         """Keep all but status and the metadata that status writers may change."""
@@ -146,6 +161,10 @@ class StatusStrategy(Strategy):
             found += check(obj, old)
         return found
 
+    def validate_settled_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """The same: nothing but the status is looked at anyway."""
+        return self.validate_update(obj, old)
+
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         """Status writers are controllers: they are not warned about specs."""
         return []
@@ -154,6 +173,12 @@ class StatusStrategy(Strategy):
     def allow_create_on_update(self) -> bool:
         """A status belongs to an object that exists."""
         return False
+
+
+def _same_but_metadata(obj: Object, old: Object) -> bool:
+    return len(obj) == len(old) and all(
+        name == "metadata" or (name in old and value == old[name]) for name, value in obj.items()
+    )
 
 
 def carry(obj: Object, old: Object, key: str) -> None:

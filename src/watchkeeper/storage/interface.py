@@ -28,7 +28,7 @@ class StoredObject:
     sends head + tail, and a list of a built-in kind, whose items carry no kind, sends `{` + tail.
     """
 
-    __slots__ = ("_attributes", "codec", "head", "key", "resource_version", "tail")
+    __slots__ = ("_attributes", "codec", "head", "key", "resource_version", "settled", "tail")
 
     def __init__(self, key: str, resource_version: int, head: bytes, tail: bytes, codec: ObjectCodec) -> None:
         self.key = key
@@ -36,6 +36,8 @@ class StoredObject:
         self.head = head
         self.tail = tail
         self.codec = codec
+        self.settled = False
+        """Whether this process wrote it and found it valid as a whole, so that it is decoded and defaulted already."""
         self._attributes: Attributes | None = None
 
     def __repr__(self) -> str:
@@ -250,12 +252,15 @@ class UpdateOptions:
 
     `suggestion`: a state known from a cache. It spares a read; whenever anything fails on it, or the write finds the
     object changed, the latest state is read and tried again before an error is returned.
+    `settled`: the new state is found valid as a whole (`StoredObject.settled`); `keeps_settled`: if the old one was.
     """
 
     ignore_not_found: bool = False
     preconditions: Preconditions | None = None
     suggestion: StoredObject | None = None
     ttl: int = 0
+    settled: bool = False
+    keeps_settled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,8 +281,11 @@ class Interface(Protocol):
         """How objects are encoded."""
         ...
 
-    async def create(self, key: str, obj: Object, *, ttl: int = 0) -> StoredObject:
-        """Store a new object; `ttl` seconds from now it vanishes (0: never). Raises KeyExists."""
+    async def create(self, key: str, obj: Object, *, ttl: int = 0, settled: bool = False) -> StoredObject:
+        """Store a new object; `ttl` seconds from now it vanishes (0: never). Raises KeyExists.
+
+        `settled`: the caller has found it valid as a whole (`StoredObject.settled`).
+        """
         ...
 
     async def get(self, key: str, *, resource_version: str = "") -> StoredObject:

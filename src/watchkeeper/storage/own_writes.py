@@ -12,12 +12,13 @@ _MAX_EXPECTED = 10_000
 class _Write:
     """A value on its way, and what is known about it."""
 
-    __slots__ = ("attributes", "body", "stored", "value")
+    __slots__ = ("attributes", "body", "settled", "stored", "value")
 
-    def __init__(self, value: bytes, body: bytes, attributes: Attributes) -> None:
+    def __init__(self, value: bytes, body: bytes, attributes: Attributes, settled: bool) -> None:
         self.value = value
         self.body = body
         self.attributes = attributes
+        self.settled = settled
         self.stored: StoredObject | None = None
 
 
@@ -40,11 +41,11 @@ class OwnWrites:
     def __repr__(self) -> str:
         return f"<OwnWrites expecting {len(self._expected)}>"
 
-    def expect(self, key: bytes, value: bytes, body: bytes, attributes: Attributes) -> None:
+    def expect(self, key: bytes, value: bytes, body: bytes, attributes: Attributes, *, settled: bool = False) -> None:
         """`value`, the stored form of the encoding `body` (without head), is about to be written."""
         if len(self._expected) >= _MAX_EXPECTED:
             self._expected.clear()
-        self._expected[key] = _Write(value, body, attributes)
+        self._expected[key] = _Write(value, body, attributes, settled)
 
     def succeeded(self, key: bytes, value: bytes, stored: StoredObject) -> None:
         """The write took place, as `stored`."""
@@ -65,6 +66,7 @@ class OwnWrites:
         if stored is None or stored.resource_version != kv.mod_revision:
             stored = self._codec.wrap(kv.key.decode(), write.body, kv.mod_revision)
             stored.set_attributes(write.attributes)
+            stored.settled = write.settled
         return stored
 
     def clear(self) -> None:

@@ -126,13 +126,13 @@ class Store:
 
     # Writes
 
-    async def create(self, key: str, obj: Object, *, ttl: int = 0) -> StoredObject:
+    async def create(self, key: str, obj: Object, *, ttl: int = 0, settled: bool = False) -> StoredObject:
         """Store a new object. Raises KeyExists, InvalidRequest if it carries a resourceVersion already."""
         check_key(key, self.root)
         if (obj.get("metadata") or {}).get("resourceVersion") not in (None, "", "0"):
             raise InvalidRequest("resourceVersion should not be set on objects to be created")
         body = self.codec.body(obj)
-        result, stored = await self._put(key, obj, body, 0, ttl, get_on_failure=False)
+        result, stored = await self._put(key, obj, body, 0, ttl, get_on_failure=False, settled=settled)
         if not result.succeeded:
             raise KeyExists(f"key exists: {key}", key)
         return stored
@@ -158,7 +158,10 @@ class Store:
                         continue
                 if state.stored is not None and not state.stale:
                     return state.stored
-            result, stored = await self._put(key, obj, body, state.revision, options.ttl, get_on_failure=True)
+            settled = options.settled or (options.keeps_settled and state.stored is not None and state.stored.settled)
+            result, stored = await self._put(
+                key, obj, body, state.revision, options.ttl, get_on_failure=True, settled=settled
+            )
             if result.succeeded:
                 return stored
             state = await self._state_of(result.kv, key, ignore_not_found=options.ignore_not_found)
@@ -218,7 +221,7 @@ class Store:
     # Inner workings
 
     async def _put(
-        self, key: str, obj: Object, body: bytes, expected: int, ttl: int, *, get_on_failure: bool
+        self, key: str, obj: Object, body: bytes, expected: int, ttl: int, *, get_on_failure: bool, settled: bool
     ) -> tuple[TxnResult, StoredObject]:
         """Write an encoded object. The StoredObject is what it is when the write succeeded."""
         kv_key = key.encode()
@@ -228,7 +231,7 @@ class Store:
         attributes = self.codec.attributes(obj)
         own_writes = self.own_writes
         if own_writes is not None:
-            own_writes.expect(kv_key, value, body, attributes)
+            own_writes.expect(kv_key, value, body, attributes, settled=settled)
         result = None
         try:
             result = await self._leased_put(kv_key, value, expected, ttl, get_on_failure)
@@ -239,6 +242,7 @@ class Store:
                 own_writes.failed(kv_key)
         stored = self.codec.wrap(key, body, result.revision)
         stored.set_attributes(attributes)
+        stored.settled = settled
         if own_writes is not None and result.succeeded:
             own_writes.succeeded(kv_key, value, stored)
         return result, stored

@@ -47,6 +47,7 @@ class MutatingPolicies(BasePlugin):
     """Lets all policies that are in force change objects; costs nothing when there is none."""
 
     name = KIND
+    deep = False
     operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.CONNECT})
 
     def __init__(self, policies: Policies[Mutator], services: PolicyServices, scheme: Scheme) -> None:

@@ -47,6 +47,7 @@ class MutatingWebhooks(BasePlugin):
     """Lets webhooks change objects before they are validated and stored."""
 
     name = "MutatingAdmissionWebhook"
+    deep = False
 
     def __init__(self, source: HookSource, selector: Selector, caller: Caller) -> None:
         self._source = source

@@ -51,7 +51,7 @@ class CustomStrategy(Strategy):
         for text in finalizer_warnings(meta, {}):
             ctx.warn(text)
 
-    def before_update(self, ctx: Context, obj: Object, old: Object) -> None:
+    def before_update(self, ctx: Context, obj: Object, old: Object, *, settled: bool = False) -> None:
         """Make a new state ready to be stored in place of the old, in place. Raises Invalid."""
         meta, old_meta = metadata_of(obj), old["metadata"]
         if not self.namespaced:

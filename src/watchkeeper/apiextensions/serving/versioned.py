@@ -102,7 +102,7 @@ class VersionedStorage:
 
     # -- storage.Interface ----------------------------------------------------------------------------------------
 
-    async def create(self, key: str, obj: Object, *, ttl: int = 0) -> StoredObject:
+    async def create(self, key: str, obj: Object, *, ttl: int = 0, settled: bool = False) -> StoredObject:
         """Store a new object of this version."""
         return await self._show_one(await self.base.create(key, await self._to_storage(obj), ttl=ttl))
 

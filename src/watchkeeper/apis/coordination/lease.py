@@ -44,6 +44,7 @@ BEHAVIORS = [
         kind=GroupKind("coordination.k8s.io", "Lease"),
         prepare_for_create=_prepare,
         prepare_for_update=_prepare,
+        shares_parts=True,
         validate=_validate,
         validate_update=lambda new, _old: _validate(new),
         allow_create_on_update=True,

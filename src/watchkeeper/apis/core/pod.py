@@ -11,7 +11,7 @@ from watchkeeper.apis.core.pod_defaults import default_pod
 from watchkeeper.apis.core.pod_parts import PARTS
 from watchkeeper.apis.core.pod_status_validation import validate_pod_status_update
 from watchkeeper.apis.core.pod_table import TABLE
-from watchkeeper.apis.core.pod_validation import validate_pod, validate_pod_update
+from watchkeeper.apis.core.pod_validation import validate_pod, validate_pod_metadata_update, validate_pod_update
 from watchkeeper.apis.core.pod_warnings import warnings_for_pod
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -100,6 +100,8 @@ BEHAVIORS = [
         prepare_for_status_update=_prepare_for_status_update,
         validate=validate_pod,
         validate_update=validate_pod_update,
+        validate_metadata_update=validate_pod_metadata_update,
+        shares_parts=True,
         validate_status_update=validate_pod_status_update,
         warnings_on_create=_warnings_on_create,
         selectable_fields=selectable_fields,

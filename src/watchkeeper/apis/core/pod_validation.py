@@ -98,6 +98,14 @@ def validate_whole_pod(new: Object, old: Object, *, with_annotation_changes: boo
     return errors
 
 
+def validate_pod_metadata_update(new: Object, old: Object) -> list[FieldError]:
+    """The same of a change that leaves the spec of a valid Pod as it is: only annotations have to do with specs."""
+    meta = new["metadata"]
+    if (meta.get("annotations") or {}) != (old["metadata"].get("annotations") or {}):
+        return validate_pod_update(new, old)
+    return validate_builtin_object_meta(meta, namespaced=True)
+
+
 def validate_pod_update(new: Object, old: Object) -> list[FieldError]:
     """What is wrong with a change through the main resource: little of a Pod's spec may change."""
     errors = validate_whole_pod(new, old)

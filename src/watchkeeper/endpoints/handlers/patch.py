@@ -22,7 +22,7 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import invalid
 from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.metadata import ensure_namespace, metadata_of
-from watchkeeper.registry.rest import UpdateOptions
+from watchkeeper.registry.rest import LiveUpdate, UpdateOptions
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.patch import StrategicPatch
 from watchkeeper.runtime.scheme import DecodeError
@@ -67,7 +67,7 @@ def _unsupported(scope: Scope) -> ApiError:
     return error
 
 
-class _Patch:
+class _Patch(LiveUpdate):
     """A patch as a function of the current state."""
 
     uid: str | None = None
@@ -93,7 +93,7 @@ class _Patch:
         """Parse the patch, once."""
 
     def patched(self, current: StoredObject) -> tuple[Object, Object]:
-        """(live, new), both at the hub version and not sharing parts that anybody writes to."""
+        """(live, new), both at the hub version and not sharing parts that anybody writes to (`shares_parts`)."""
         raise NotImplementedError
 
     def new_object(self) -> Object:
@@ -112,6 +112,7 @@ class _Patch:
                 raise errors.conflict(scope.info.group_resource, name, why)
         else:
             live, obj = self.patched(current)
+        self.live = live
         meta = metadata_of(obj)
         ensure_namespace(meta, expected_namespace(self.request, scope))
         check_name(meta, name)
@@ -126,6 +127,7 @@ class _Merge(_Patch):
         """Parse and check the patch document."""
         self._in_order = sorted if patch_type == STRATEGIC_PATCH else in_path_order
         """How unknown fields are reported: a strategic outcome by their texts, others as their text has them."""
+        self._type = patch_type
         self.document, self.strict_errors = patches.read_patch(
             self.body, patch_type, self.scope, strict=self.params.field_validation != "Ignore"
         )
@@ -133,17 +135,49 @@ class _Merge(_Patch):
     def patched(self, current: StoredObject) -> tuple[Object, Object]:
         """Patch the object at the request's version, decode and default the outcome, and note who changed what."""
         scope = self.scope
-        scheme = scope.services.scheme
         live = current.data()
-        base = current.data()
-        versioned = base if scope.is_hub else scheme.convert(base, scope.kind.gvk)
-        changed = self.document.apply(versioned)
-        new = self._decoded(changed)
-        if not scope.is_hub:
-            new = scheme.to_hub(new)
+        new = self._beside(live, current) if scope.shares_parts else self._apart(current)
         if scope.field_manager is not None:
             new = scope.field_manager.update(live, new, self.manager)
         return live, new
+
+    def _apart(self, current: StoredObject) -> Object:
+        """The new state, sharing nothing with any other."""
+        scope = self.scope
+        changed = self.document.apply(self._versioned(current))
+        self._check_kind(changed)
+        new = self._completed(self._decoded(changed, current))
+        return new if scope.is_hub else scope.services.scheme.to_hub(new)
+
+    def _versioned(self, current: StoredObject) -> Object:
+        """The current state at the version of the request, to be changed freely."""
+        scope, obj = self.scope, current.data()
+        return obj if scope.is_hub else scope.services.scheme.convert(obj, scope.kind.gvk)
+
+    def _beside(self, live: Object, current: StoredObject) -> Object:
+        """The new state, sharing with `live` what the patch leaves alone, which is not decoded again if it was once."""
+        changed = patches.patched_beside(self.document, live)
+        self._check_kind(changed)
+        if current.settled:
+            new = self._decoded_in_part(changed, live, current)
+        else:
+            new = self._completed(self._decoded(changed, current))
+        patches.own_parts(new, live)
+        return new
+
+    def _decoded_in_part(self, changed: Object, live: Object, current: StoredObject) -> Object:
+        part = {name: value for name, value in changed.items() if name not in live or value is not live[name]}
+        names = tuple(part)
+        only_metadata = names in ((), ("metadata",)) and len(changed) == len(live)
+        decoded = self._decoded(part, current)
+        for name in names:
+            if name not in decoded:
+                del changed[name]
+        for name, value in decoded.items():
+            # What decoding fills in for lack of it may be among what it was not shown.
+            if name in names or name not in changed:
+                changed[name] = value
+        return changed if only_metadata else self._completed(changed)
 
     def _check_kind(self, changed: Any) -> None:
         """A patch may take kind and apiVersion away, but not change them."""
@@ -157,22 +191,29 @@ class _Merge(_Patch):
             text = f'no kind "{kind}" is registered for version "{version}"'
             raise _invalid_outcome(orjson.dumps(changed), text)
 
-    def _decoded(self, changed: Object) -> Object:
-        kind = self.scope.kind
+    def _decoded(self, changed: Object, current: StoredObject) -> Object:
         checked = self.params.field_validation != "Ignore"
         unknown: list[str] | None = [] if checked else None
-        self._check_kind(changed)
-        outcome = orjson.dumps(changed)  # decoding changes it, and errors show it as it was
         try:
-            obj = kind.decode(changed, unknown)
+            obj = self.scope.kind.decode(changed, unknown)
         except DecodeError as error:
-            raise self._refused(outcome, str(error)) from error
+            raise self._refused(self._outcome(current), str(error)) from error
         if checked and (unknown or self.strict_errors):
             found = [*self.strict_errors, *self._in_order(unknown or [])]
             if self.params.field_validation == "Strict":
-                raise self._refused(outcome, strict_text(found), strict=True)
+                raise self._refused(self._outcome(current), strict_text(found), strict=True)
             for text in found:
                 self.request.warn(text)
+        return obj
+
+    def _outcome(self, current: StoredObject) -> bytes:
+        """What the patch makes of the current state, for errors: worked out anew, because decoding changes it."""
+        document, _ = patches.read_patch(self.body, self._type, self.scope, strict=False)
+        return orjson.dumps(document.apply(self._versioned(current)))
+
+    def _completed(self, obj: Object) -> Object:
+        """The object with its kind and with defaults."""
+        kind = self.scope.kind
         if kind.builtin or not obj.get("kind"):
             obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
         if kind.default is not None:

@@ -15,6 +15,23 @@ Object = dict[str, Any]
 Patch = JsonPatch | MergePatch | StrategicPatch
 
 
+def patched_beside(patch: Patch, live: Object) -> Object:
+    """The patched object, which shares with `live`, itself unchanged, what the patch leaves alone. Raises ApiError."""
+    if not isinstance(patch, StrategicPatch):
+        return patch.apply(dict(live))
+    touched = patch.touches
+    if touched is None:
+        return patch.apply(copy_json(live))
+    return patch.apply({name: copy_json({"": v})[""] if name in touched else v for name, v in live.items()})
+
+
+def own_parts(new: Object, live: Object) -> None:
+    """Let `new` share no dict of the second level with `live`."""
+    for name, value in live.items():
+        if name in new and new[name] is value and isinstance(value, dict):
+            new[name] = value.copy()
+
+
 def read_patch(body: bytes, patch_type: str, scope: Scope, *, strict: bool) -> tuple[Patch, list[str]]:
     """The patch for objects at the scope's version, and its strict errors if those are asked for.
 

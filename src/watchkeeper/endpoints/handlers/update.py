@@ -16,7 +16,7 @@ from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta import errors
 from watchkeeper.registry.metadata import ensure_namespace, metadata_of
-from watchkeeper.registry.rest import UpdateOptions
+from watchkeeper.registry.rest import LiveUpdate, UpdateOptions
 from watchkeeper.request.request import Request
 from watchkeeper.storage.interface import StoredObject
 
@@ -59,7 +59,7 @@ def check_name(meta: Object, name: str) -> None:
         raise errors.bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")
 
 
-class _Replacement:
+class _Replacement(LiveUpdate):
     """What a PUT makes of the current state: the body, with ownership and admission worked out against that state."""
 
     def __init__(self, obj: Object, admission: Admission, manager: str, scope: Scope) -> None:
@@ -72,7 +72,7 @@ class _Replacement:
     async def __call__(self, current: StoredObject | None) -> Object:
         """The new state. Called again, it begins from the body anew."""
         obj = dict(self.obj, metadata=dict(self.obj["metadata"]))
-        live = current.data() if current is not None else None
+        self.live = live = current.data() if current is not None else None
         if self.scope.field_manager is not None:
             obj = self.scope.field_manager.update(live, obj, self.manager)
         operation = Operation.UPDATE if current is not None else Operation.CREATE

@@ -9,6 +9,7 @@ from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.authz.interface import Answer
 from watchkeeper.authz.interface import Attributes as Question
 from watchkeeper.endpoints.filters.authorization import forbidden_error
+from watchkeeper.endpoints.handlers.patches import copy_json
 from watchkeeper.endpoints.params import WriteParams
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta import errors
@@ -114,7 +115,10 @@ class Admission:
         """Run mutating admission on an object, in place or not: what is returned goes on."""
         attributes = self.attributes(operation, obj, old)
         record = _record_of(obj)
-        await self.scope.services.admission.admit(attributes)
+        chain = self.scope.services.admission
+        if old is not None and operation in chain.deep and self.scope.shares_parts:
+            attributes.obj = copy_json(obj)
+        await chain.admit(attributes)
         assert attributes.obj is not None
         self._keep_record(attributes.obj, record)
         dedup_owner_references(self.request, attributes.obj, after_admission=True)

@@ -42,6 +42,9 @@ class StrategicPatch:
         """`null` changes nothing. Raises a 400 for what is neither that nor an object."""
         patch, self._repeated = read_patch(body, prefix="")
         self._encoded = orjson.dumps(patch or {})
+        directed = any(key.startswith("$") for key in patch or ())
+        self.touches: frozenset[str] | None = None if directed else frozenset(patch or ())
+        """The top-level fields that it changes, None when only applying it tells."""
         self._schema = schema
 
     def strict_errors(self) -> list[str]:

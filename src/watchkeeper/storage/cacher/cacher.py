@@ -233,11 +233,11 @@ class Cacher:
 
     # Writes
 
-    async def create(self, key: str, obj: Object, *, ttl: int = 0) -> StoredObject:
+    async def create(self, key: str, obj: Object, *, ttl: int = 0, settled: bool = False) -> StoredObject:
         """Passed on."""
         if not self.feed.is_ready:
             await self._before_write()
-        return await self.store.create(key, obj, ttl=ttl)
+        return await self.store.create(key, obj, ttl=ttl, settled=settled)
 
     async def guaranteed_update(
         self, key: str, update: UpdateFunc, options: UpdateOptions = UpdateOptions()
@@ -252,6 +252,8 @@ class Cacher:
                 preconditions=options.preconditions,
                 suggestion=suggestion,
                 ttl=options.ttl,
+                settled=options.settled,
+                keeps_settled=options.keeps_settled,
             )
         return await self.store.guaranteed_update(key, update, options)
 
