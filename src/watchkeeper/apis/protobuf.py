@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ import orjson
 from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.protobuf import ProtobufError, ProtobufReader, read_envelope
+
+_OLD_APPS = re.compile(r"apps\.v1beta[12]\.")
+"""Their messages are those of v1, but for the one that can be rolled back."""
+_APPS_V1, _V1BETA1 = "k8s.io.api.apps.v1.", "k8s.io.api.apps.v1beta1."
+_V1BETA1_DEPLOYMENT = f"{_V1BETA1}Deployment"
 
 _FILE = Path(__file__).parent / "data" / "protobuf.json.gz"
 
@@ -31,16 +37,22 @@ def object_of(data: bytes) -> dict[str, Any]:
 
 def _message_name(definition: str) -> str:
     """The message of a definition, such as k8s.io.api.core.v1.Pod of io.k8s.api.core.v1.Pod."""
-    return "k8s.io." + definition.removeprefix("io.k8s.").replace("-", "_")
+    name = "k8s.io." + definition.removeprefix("io.k8s.").replace("-", "_")
+    if name == _V1BETA1_DEPLOYMENT:
+        return name
+    return _OLD_APPS.sub("apps.v1.", name)
 
 
 @functools.cache
 def _reader() -> ProtobufReader:
     """Read at the first use: servers whose clients speak JSON never pay for it."""
     raw = orjson.loads(gzip.decompress(_FILE.read_bytes()))
-    return ProtobufReader(
-        {
-            name: {int(number): (field, kind, often) for number, (field, kind, often) in fields.items()}
-            for name, fields in raw.items()
-        }
-    )
+    messages = {
+        name: {int(number): (field, kind, often) for number, (field, kind, often) in fields.items()}
+        for name, fields in raw.items()
+    }
+    deployment, spec = messages[f"{_APPS_V1}Deployment"], messages[f"{_APPS_V1}DeploymentSpec"]
+    messages[_V1BETA1_DEPLOYMENT] = {**deployment, 2: ("spec", f"{_V1BETA1}DeploymentSpec", "")}
+    messages[f"{_V1BETA1}DeploymentSpec"] = {**spec, 8: ("rollbackTo", f"{_V1BETA1}RollbackConfig", "")}
+    messages[f"{_V1BETA1}RollbackConfig"] = {1: ("revision", "int64", "")}
+    return ProtobufReader(messages)

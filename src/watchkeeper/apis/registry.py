@@ -32,6 +32,7 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.apps.deployment",
     "watchkeeper.apis.apps.daemonset",
     "watchkeeper.apis.apps.controllerrevision",
+    "watchkeeper.apis.apps.beta_versions",
     "watchkeeper.apis.core.replicationcontroller",
     "watchkeeper.apis.core.podtemplate",
     "watchkeeper.apis.core.node",

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from watchkeeper.apis.apps.beta_schemas import beta_kinds, beta_resources, definitions_of
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
 from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
 from watchkeeper.runtime.schema import Field, ListType, Omit, Schema, SchemaType
@@ -35,6 +36,8 @@ class SchemaData:
     """Every struct and every type that encodes itself, by definition name, such as `io.k8s.api.core.v1.Pod`."""
     resources: tuple[ResourceInfo, ...]
     """What is served, in the order of the reference's discovery."""
+    optional: tuple[ResourceInfo, ...] = ()
+    """What is served if an operator turns it on."""
 
 
 @functools.cache
@@ -45,7 +48,11 @@ def schema_data() -> SchemaData:
     kinds = {GroupVersionKind(group, version, kind): nodes[index] for group, version, kind, index in raw["kinds"]}
     named = ((node, entry) for node, entry in zip(nodes, raw["types"], strict=True) if node.name)
     definitions = {node.name: node for node, entry in named if "variant" not in entry}
-    return SchemaData(kinds, definitions, tuple(_resource(entry) for entry in raw["resources"]))
+    served = tuple(_resource(entry) for entry in raw["resources"])
+    older = beta_kinds(kinds)
+    return SchemaData(
+        {**kinds, **older}, {**definitions, **definitions_of(older)}, served, tuple(beta_resources(served))
+    )
 
 
 def kind_schema(gvk: GroupVersionKind) -> Schema:
@@ -54,8 +61,18 @@ def kind_schema(gvk: GroupVersionKind) -> Schema:
 
 
 def resources() -> list[ResourceInfo]:
-    """All built-in resources at all served versions, in the order of discovery."""
+    """All built-in resources at all versions that are served unless turned off, in the order of discovery."""
     return list(schema_data().resources)
+
+
+def all_resources() -> list[ResourceInfo]:
+    """The same with those that are served only if turned on, behind the others of their group."""
+    data = schema_data()
+    found = list(data.resources)
+    for info in data.optional:
+        last = max(i for i, other in enumerate(found) if other.gvr.group == info.gvr.group)
+        found.insert(last + 1, info)
+    return found
 
 
 def reset_status(obj: dict[str, Any], gvk: GroupVersionKind) -> None:

@@ -53,9 +53,10 @@ class Installer:
     def install(self, resources: Iterable[ResourceInfo]) -> None:
         """Serve built-in resources."""
         for info in resources:
-            self.served.add(self._resource(info))
+            self.served.add(self.make(info))
 
-    def _resource(self, info: ResourceInfo) -> ServedResource:
+    def make(self, info: ResourceInfo) -> ServedResource:
+        """A resource that is not served yet."""
         kind = self.services.scheme.kind(info.kind)
         hub = kind.hub
         behavior = self.registry.behavior(hub)

@@ -120,14 +120,14 @@ class Router:
         entry = _SUBRESOURCE.get(request.method)
         if entry is None or entry[0] not in scope.verbs:
             raise method_not_allowed()
-        _warn(found, request)
+        _warn(found, request, scope.kind.warning)
         return entry[1](request, scope)
 
 
-def _warn(found: ServedResource, request: Request) -> None:
-    """Tell who uses a deprecated version; not who is refused the method."""
-    if found.warning:
-        request.warn(found.warning)
+def _warn(found: ServedResource, request: Request, of_kind: str = "") -> None:
+    """Tell who uses a deprecated version, if need be of a subresource's own kind; not who is refused the method."""
+    if text := of_kind or found.warning:
+        request.warn(text)
 
 
 def not_found() -> ApiError:

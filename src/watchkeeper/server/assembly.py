@@ -22,6 +22,7 @@ from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
 from watchkeeper.admission.quota.plugin import ResourceQuotas
 from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
 from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
+from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.apis.protobuf import object_of
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.authn.interface import TokenAuthenticator
@@ -44,11 +45,11 @@ from watchkeeper.runtime.scheme import Scheme
 from watchkeeper.server import admission_policies, admission_webhooks, policy_feed
 from watchkeeper.server.admission_policies import AdmissionPolicies
 from watchkeeper.server.admission_webhooks import AdmissionWebhooks
-from watchkeeper.server.custom_resources import STORES, CustomResourceSupport, with_definitions
+from watchkeeper.server.custom_resources import DEFINITIONS, STORES, CustomResourceSupport, with_definitions
 from watchkeeper.server.equivalents import ServedEquivalents
 from watchkeeper.server.field_managers import field_manager_for
-from watchkeeper.server.policy_feed import Followed
 from watchkeeper.server.followed_store import FollowedStore
+from watchkeeper.server.policy_feed import Followed
 from watchkeeper.server.quota_store import ServedQuotas
 from watchkeeper.server.service_sharing import ServiceSharing, is_shared
 from watchkeeper.server.version import version_info
@@ -62,13 +63,13 @@ log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 SERVICES = GroupResource("", "services")
-
 FOLLOWED = (
     *policy_feed.RESOURCES.values(),
     *admission_policies.RESOURCES.values(),
     *admission_webhooks.RESOURCES.values(),
 )
 """What requests are judged by."""
+
 
 @dataclass(slots=True, kw_only=True)
 class AssemblyOptions:
@@ -79,6 +80,8 @@ class AssemblyOptions:
     resolver: RuleResolver
     tokens: TokenAuthenticator
     signer: ServiceAccountTokens
+    resources: Sequence[ResourceInfo] = field(default_factory=resources)
+    """The built-in resources to serve, in the order of discovery."""
     max_body_bytes: int = 3 * 1024 * 1024
     service_networks: Sequence[str] = (DEFAULT_NETWORK,)
     node_ports: tuple[int, int] = DEFAULT_NODE_PORTS
@@ -145,11 +148,22 @@ class Assembly:
             field_managers=lambda kind, hub, sub: field_manager_for(self.scheme, kind, hub, sub),
             virtual=self.virtual.find,
         )
-        installer.install(resources())
-        self.discovery = Discovery(groups_of(resources(), lambda gvk: self.scheme.kind(gvk).hub))
-        self.openapi = OpenAPI(resources(), version_info()["gitVersion"])
+        for info in resources():
+            # What is not served is still there for the server's own use.
+            if self.virtual.find(info, "") is None:
+                self.registry.store(info)
+        installer.install(options.resources)
+        self.discovery = Discovery(groups_of(options.resources, lambda gvk: self.scheme.kind(gvk).hub))
+        self.openapi = OpenAPI(options.resources, version_info()["gitVersion"])
+        definitions = next(info for info in resources() if info.group_resource == DEFINITIONS)
         self.custom = CustomResourceSupport(
-            self.services, self.served, self.discovery, self.openapi, storage, self.webhooks.clients
+            self.services,
+            self.served,
+            self.discovery,
+            self.openapi,
+            storage,
+            self.served.find(*definitions.gvr) or installer.make(definitions),
+            self.webhooks.clients,
         )
 
     def paths(self) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:

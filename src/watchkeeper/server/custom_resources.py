@@ -19,7 +19,7 @@ from watchkeeper.apiextensions.serving.table import CustomResources
 from watchkeeper.apis.behavior import Behaviors
 from watchkeeper.endpoints.discovery import Discovery
 from watchkeeper.endpoints.openapi.documents import OpenAPI
-from watchkeeper.endpoints.scope import FieldManager, ServedTable, Services
+from watchkeeper.endpoints.scope import FieldManager, ServedResource, ServedTable, Services
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.store import StatusStore, Store
 from watchkeeper.runtime.managedfields import FieldManager as Tracker
@@ -58,9 +58,10 @@ class CustomResourceSupport:
         discovery: Discovery,
         openapi: OpenAPI,
         storage: StorageFactory,
+        definitions: ServedResource,
         clients: Clients | None = None,
     ) -> None:
-        """`clients` call webhooks that convert."""
+        """`definitions`: their resource, served or not. `clients` call webhooks that convert."""
         self.services = services
         self._storage = storage
         self._tasks = TaskOwner("custom-resources")
@@ -68,10 +69,8 @@ class CustomResourceSupport:
         """Storages of custom resources that are served no more, on their way to their end."""
         make_converter = functools.partial(converter_of, clients=clients)
         self.resources = CustomResources(self, served, discovery, openapi, make_converter)
-        found = served.find(GROUP, "v1", DEFINITIONS.resource)
-        assert found is not None
-        self.definitions: Store = found.scope.store
-        status = found.subresources["status"]
+        self.definitions: Store = definitions.scope.store
+        status = definitions.subresources["status"]
         assert isinstance(status.store, StatusStore)
         self.controller = DefinitionController(self.definitions, status.store, self.resources, status.field_manager)
 

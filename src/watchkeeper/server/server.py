@@ -45,6 +45,7 @@ from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
 from watchkeeper.server.metrics.storage import StorageMetrics
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.policy_feed import RESOURCES, Followed, PolicyFeed
+from watchkeeper.server.runtime_config import served_resources
 from watchkeeper.server.service_account_key import service_account_key
 from watchkeeper.server.sockets import open_tcp, open_unix
 from watchkeeper.server.storage import check_encryption, open_factory, storage_factory
@@ -135,6 +136,7 @@ class Server:
             resolver=self.policy,
             tokens=authenticator.tokens,
             signer=signer,
+            resources=served_resources(options.runtime_config),
             extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
         )
         self.assembly = Assembly(self.storage, choices)

@@ -18,6 +18,7 @@ from watchkeeper.registry.component_statuses import ComponentStatuses
 from watchkeeper.registry.connect import NodeProxy, PodConnect, PodLog, ServiceProxy
 from watchkeeper.registry.pods import BindingStore, EvictionStore
 from watchkeeper.registry.reviews import review_stores
+from watchkeeper.registry.rollback import RollbackStore
 from watchkeeper.registry.scale import ScaleStore, builtin_mapping
 from watchkeeper.registry.store import Store
 from watchkeeper.registry.tokens import TokenStore
@@ -47,6 +48,7 @@ class VirtualResources:
         }
         self._parts["pods", "binding"] = lambda: BindingStore(self._store("pods"))
         self._parts["pods", "eviction"] = lambda: EvictionStore(self._store("pods"), self._budgets())
+        self._parts["deployments", "rollback"] = lambda: RollbackStore(self._made("apps", "deployments"))
         self._parts["serviceaccounts", "token"] = self._token_store
         for name in ("attach", "exec", "portforward", "proxy"):
             self._parts["pods", name] = self._connect(name)

@@ -162,12 +162,17 @@ class OpenAPI:
                 "swagger": Dialect.V2.value,
                 "info": {"title": "Kubernetes", "version": self._version},
                 "paths": dict(sorted(paths.items())),
-                "definitions": self._definitions(paths, custom, schema_data().kinds, Dialect.V2),
+                "definitions": self._definitions(paths, custom, self._kinds(), Dialect.V2),
                 "securityDefinitions": {"BearerToken": _BEARER},
                 "security": [{"BearerToken": []}],
             }
         )
         return Document(body, _digest(body))
+
+    def _kinds(self) -> Iterable[GroupVersionKind]:
+        """The built-in kinds, without those of versions that could be served and are not."""
+        left_out = {info.gvr.group_version for info in schema_data().optional} - self._builtin.keys()
+        return (gvk for gvk in schema_data().kinds if gvk.group_version not in left_out)
 
     def _paths(self, group_version: GroupVersion | None, dialect: Dialect) -> tuple[dict[str, Any], dict[str, Any]]:
         """The paths of a group and version, and the definitions of its custom kinds."""

@@ -1,0 +1,98 @@
+"""`--runtime-config`: which built-in groups, versions and resources are served, in kube-apiserver's syntax."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from watchkeeper.apis.catalog import ResourceInfo
+from watchkeeper.apis.schema_data import all_resources, resources
+from watchkeeper.meta.gvk import GroupVersion
+from watchkeeper.server.errors import StartupError
+
+_CLASSES: Mapping[str, re.Pattern[str]] = {
+    "api/all": re.compile(r".*"),
+    "api/ga": re.compile(r"v\d+"),
+    "api/beta": re.compile(r"v\d+beta\d+"),
+    "api/alpha": re.compile(r"v\d+alpha\d+"),
+}
+"""In this order, each over the one before; versions and resources over all of them."""
+_TRUE = frozenset({"", "1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+
+
+@dataclass(slots=True)
+class _Choices:
+    """What is on and off: whole versions, and resources against their version."""
+
+    versions: dict[GroupVersion, bool]
+    resources: dict[tuple[GroupVersion, str], bool] = field(default_factory=dict)
+
+    def serves(self, info: ResourceInfo) -> bool:
+        at = info.gvr.group_version
+        return self.resources.get((at, info.gvr.resource), self.versions[at])
+
+
+def served_resources(settings: Sequence[str]) -> list[ResourceInfo]:
+    """The built-in resources that settings such as `apps/v1beta1=true` leave, in the order of discovery.
+
+    Raises StartupError.
+    """
+    given = _parse(settings)
+    if not given:
+        return resources()
+    everything = all_resources()
+    on = {info.gvr.group_version for info in resources()}
+    choices = _Choices({info.gvr.group_version: info.gvr.group_version in on for info in everything})
+    _apply(choices, given)
+    return [info for info in everything if choices.serves(info)]
+
+
+def _parse(settings: Iterable[str]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        given[name.strip()] = value.strip()
+    if given.keys() == {"api/all"} and given["api/all"] == "false":
+        raise StartupError("--runtime-config: invalid runtime-config with only api/all=false")
+    return given
+
+
+def _apply(choices: _Choices, given: Mapping[str, str]) -> None:
+    for name, pattern in _CLASSES.items():
+        if name in given:
+            if given[name] not in ("true", "false"):
+                raise StartupError(f"--runtime-config: invalid value {name}={given[name]}")
+            for version in choices.versions:
+                if pattern.fullmatch(version.version):
+                    choices.versions[version] = given[name] == "true"
+    for key, value in given.items():
+        if key not in _CLASSES:
+            _choose(choices, key, value)
+
+
+def _choose(choices: _Choices, key: str, value: str) -> None:
+    parts = key.split("/")
+    if len(parts) == 1:
+        parts = ["", key]
+    elif parts[0] == "api":
+        parts[0] = ""
+    if len(parts) > 3:
+        raise StartupError(f"--runtime-config: runtime-config invalid key {key}")
+    at = GroupVersion(parts[0], parts[1])
+    if at.group not in {version.group for version in choices.versions}:
+        raise StartupError(f"--runtime-config: unknown api groups {at}")
+    if at not in choices.versions:
+        raise StartupError(f"--runtime-config: group version {at} that has not been registered")
+    if value not in _TRUE | _FALSE:
+        raise StartupError(f"--runtime-config: invalid value of {key}: {value}")
+    if len(parts) == 2:
+        choices.versions[at] = value in _TRUE
+    elif parts[2] != parts[2].lower():
+        raise StartupError(
+            f"--runtime-config: invalid key {key}: group/version/resource and resource is always lowercase plural, "
+            f'not "{parts[2]}"'
+        )
+    else:
+        choices.resources[at, parts[2]] = value in _TRUE
