@@ -43,6 +43,8 @@ def admitted(record: Any) -> tuple[Any, list[str]]:
         user=User("me"),
         warn=warnings.append,
         annotate=None,
+        started=0.0,
+        query="",
     )
     scope: Any = SimpleNamespace(
         services=SimpleNamespace(admission=Chain([Spoiler(record)])),

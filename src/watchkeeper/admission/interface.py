@@ -96,6 +96,8 @@ class Attributes:
     options: Mapping[str, Any] | None
     """CreateOptions, UpdateOptions (for a PATCH too) or DeleteOptions as JSON; None for CONNECT."""
     dry_run: bool = False
+    deadline: float | None = None
+    """Loop time by which the request has to be answered; None for work of the server's own."""
     warn: Callable[[str], None] = lambda _text: None
     """Tells the client a warning with the answer."""
     annotate: Annotate = _no_annotation

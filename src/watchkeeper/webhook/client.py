@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import ssl
 
 from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster
@@ -42,10 +43,13 @@ class Client:
     def __repr__(self) -> str:
         return f"<Client of {self.config.address}>"
 
-    async def post(self, body: bytes, *, timeout: int) -> bytes:
-        """The body of the answer to a review; `timeout` in seconds, which the webhook is told. Raises WebhookError."""
+    async def post(self, body: bytes, *, timeout: float) -> bytes:
+        """The body of the answer to a review; `timeout` in seconds, which the webhook is told in whole ones.
+
+        Raises WebhookError.
+        """
         try:
-            answer = await self._poster.post(body, timeout=timeout, query=f"timeout={timeout}s")
+            answer = await self._poster.post(body, timeout=timeout, query=f"timeout={math.ceil(timeout)}s")
         except HttpError as problem:
             raise WebhookError(str(problem)) from problem
         return _content(answer)

@@ -106,6 +106,16 @@ def test_a_webhook_that_takes_too_long_is_given_up(api: Any, hook: Any) -> None:
     assert time.monotonic() - begun < 1.4
 
 
+def test_a_webhook_has_no_more_time_than_the_request(api: Any, hook: Any) -> None:
+    hook.answers["/"] = lambda r: wait(1.5)
+    api.install(api.webhook(failurePolicy="Ignore"))
+    begun = time.monotonic()
+    answer = api.create(query="?timeout=1s")
+    assert (answer.status, answer.body["reason"]) == (504, "Timeout")
+    assert time.monotonic() - begun < 1.4
+    assert hook.queries == [{"timeout": ["1s"]}]
+
+
 def test_nobody_there_is_said_in_gos_words(api: Any, hook: Any) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 import time
 import uuid
 from collections.abc import Awaitable, Callable
@@ -17,6 +19,7 @@ from watchkeeper.admission.webhook.errors import CallFailed, denied, failed_clos
 from watchkeeper.admission.webhook.hook import Hook
 from watchkeeper.admission.webhook.metrics import WebhookMetrics
 from watchkeeper.admission.webhook.request import review_request
+from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.webhook import Clients, WebhookError
 
@@ -34,6 +37,16 @@ class Denied(Exception):
     def __init__(self, error: ApiError) -> None:
         super().__init__(error.message)
         self.error = error
+
+
+def _seconds_left(attributes: Attributes) -> float:
+    """How long the request may still take. Raises a 504 when that is no time at all."""
+    if attributes.deadline is None:
+        return math.inf
+    left = attributes.deadline - asyncio.get_running_loop().time()
+    if left <= 0:
+        raise errors.timeout("request did not complete within requested timeout")
+    return left
 
 
 class Caller:
@@ -60,7 +73,7 @@ class Caller:
         versioned = await objects.at(match.kind)
         uid = str(uuid.uuid4())
         body = review_request(attributes, match, versioned, uid, hook.review_version)
-        answer = await self._post(hook, body, uid, mutating=mutating)
+        answer = await self._post(hook, attributes, body, uid, mutating=mutating)
         for key, value in answer.annotations.items():
             notes.add(attributes, f"{hook.name}/{key}", value)
         for text in answer.warnings:
@@ -69,14 +82,14 @@ class Caller:
             raise Denied(denied(hook.name, answer.status))
         return answer
 
-    async def _post(self, hook: Hook, body: bytes, uid: str, *, mutating: bool) -> Answer:
+    async def _post(self, hook: Hook, attributes: Attributes, body: bytes, uid: str, *, mutating: bool) -> Answer:
         assert hook.review_version is not None
         try:
             client = self._clients.get(hook.client_config)
         except WebhookError as problem:
             raise CallFailed(hook.name, f"could not get REST client: {problem}", problem.code) from problem
         try:
-            content = await client.post(body, timeout=hook.timeout)
+            content = await client.post(body, timeout=min(hook.timeout, _seconds_left(attributes)))
             return read_answer(content, uid, hook.review_version, mutating=mutating)
         except WebhookError as problem:
             raise CallFailed(hook.name, f"failed to call webhook: {problem}", problem.code) from problem
@@ -104,6 +117,7 @@ class Caller:
             log.warning("%s; the request goes on", failure)
             metrics.failed_open(hook.name, step)
             fail_open()
+            _seconds_left(attributes)
             return None
         except Denied as no:
             kind, code = "no_error", no.error.code

@@ -9,6 +9,7 @@ from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.authz.interface import Answer
 from watchkeeper.authz.interface import Attributes as Question
 from watchkeeper.endpoints.filters.authorization import forbidden_error
+from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
 from watchkeeper.endpoints.handlers.patches import copy_json
 from watchkeeper.endpoints.params import WriteParams
 from watchkeeper.endpoints.scope import Scope
@@ -20,6 +21,8 @@ from watchkeeper.runtime.managedfields import EntryError, check_record
 
 Object = dict[str, Any]
 FIELD_MANAGER_MAX = 128
+MAX_WRITE_SECONDS = 34.0
+"""How long a write may take, admission included."""
 UNSAFE_DELETE = "unsafe-delete-ignore-read-errors"
 """The verb of deletions that ask for removal of what cannot be read."""
 _OPTIONS = {
@@ -106,6 +109,7 @@ class Admission:
             old=old,
             options=self.params.as_options(_OPTIONS[operation]),
             dry_run=self.params.dry_run,
+            deadline=request.started + allowed_seconds(request, MAX_WRITE_SECONDS),
             warn=request.warn,
             annotate=request.annotate,
             versions=scope.versions,
