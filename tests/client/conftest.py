@@ -1,0 +1,56 @@
+"""A server, and clients for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from watchkeeper.client.config import ClientConfig
+from watchkeeper.client.dynamic import DynamicClient
+from watchkeeper.client.rest import RestClient
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle
+
+
+async def eventually(holds: Callable[[], Any], seconds: float = 10.0) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(seconds):
+        while not holds():
+            await asyncio.sleep(0.005)
+
+
+class Kit:
+    """What tests of the client need."""
+
+    eventually = staticmethod(eventually)
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+
+    def rest(self, **changes: Any) -> RestClient:
+        """A client of the administrator."""
+        return RestClient(ClientConfig(**{"url": self.handle.url, "token": self.handle.token, **changes}))
+
+    def dynamic(self) -> DynamicClient:
+        """The same for all resources."""
+        return DynamicClient(self.rest())
+
+
+@pytest.fixture(scope="package")
+def server() -> Iterator[Handle]:
+    with Server(insecure_http=True) as handle:
+        yield handle
+
+
+@pytest.fixture
+def kit(server: Handle) -> Kit:
+    return Kit(server)
+
+
+@pytest.fixture
+def namespace(server: Handle) -> Iterator[str]:
+    with server.namespace("client") as name:
+        yield name
