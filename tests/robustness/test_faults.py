@@ -111,7 +111,7 @@ SQLITE_FAULTS = {
 
 def test_kills_lose_nothing(tmp_path: Path) -> None:
     target = SqliteTarget(tmp_path / "data")
-    withstands("kill -9 of the server (SQLite)", target, kills(target), rounds=2)
+    withstands("kill -9 of the server (SQLite)", target, kills(target), rounds=1)
 
 
 def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:

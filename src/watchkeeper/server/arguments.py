@@ -121,6 +121,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--min-request-timeout", "seconds that a watch lasts at least", default=1800.0, kind=float, metavar="S")
     a.add("--compaction-interval", "how much history is kept at least, 0 to keep all", default=DEFAULT_INTERVAL,
           kind=seconds, metavar="S", alias="--etcd-compaction-interval")  # fmt: skip
+    a.add("--watch-cache-check-interval", "how often caches are compared with the storage, 0 for never", default=300.0,
+          kind=seconds, metavar="S")  # fmt: skip
     a.add("--shutdown-grace", "seconds that requests get to finish when the server stops", default=10.0, kind=float,
           metavar="S")  # fmt: skip
     a.add("--log-format", "text or json", default="text", metavar="FORMAT")

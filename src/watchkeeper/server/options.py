@@ -96,6 +96,8 @@ class ServeOptions:
     """The shortest time that a watch without a timeout of its own lasts."""
     compaction_interval: float = DEFAULT_INTERVAL
     """How often history that is older than this is forgotten; 0 never forgets."""
+    watch_cache_check_interval: float = 300.0
+    """How often what is in memory is compared with what is stored; 0 is never."""
     shutdown_grace: float = 10.0
     log_format: str = "text"
     log_level: str = "info"

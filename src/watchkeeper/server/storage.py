@@ -33,6 +33,7 @@ def storage_factory(options: ServeOptions) -> StorageFactory:
         compaction_interval=options.compaction_interval,
         health_timeout=options.etcd_healthcheck_timeout,
         ready_timeout=options.etcd_readycheck_timeout,
+        cache_check_interval=options.watch_cache_check_interval,
     )
     try:
         overrides = parse_overrides(options.etcd_servers_overrides)

@@ -35,6 +35,8 @@ class BackendConfig:
     ready_timeout: float = 2.0
     lease_reuse_seconds: int = REUSE_SECONDS
     lease_max_objects: int = MAX_OBJECTS
+    cache_check_interval: float = 300.0
+    """How often caches are compared with the store; 0 is never."""
 
     def check(self) -> None:
         """Raise BackendError, in the reference's words where it has any, for what cannot work."""

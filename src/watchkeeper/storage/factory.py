@@ -136,7 +136,9 @@ class StorageFactory:
         )
         if resource in self._uncached:
             return store
-        return Cacher(store, index_fields=index_fields, clock=self._clock)
+        return Cacher(
+            store, index_fields=index_fields, clock=self._clock, check_seconds=backend.config.cache_check_interval
+        )
 
     async def drop(self, resource: GroupResource) -> None:
         """Close the storage of a resource that is not served any more; what is stored stays."""

@@ -403,7 +403,7 @@ def test_an_old_revision_is_left_to_the_store() -> None:
     on_stage(test, history=History(lower=10, upper=10))
 
 
-def test_a_difference_from_the_store_is_found_and_repaired() -> None:
+def test_a_difference_from_the_store_is_found_and_repaired(caplog: pytest.LogCaptureFixture) -> None:
     async def test(stage: Stage) -> None:
         await stage.create("x")
         await stage.create("y")
@@ -411,11 +411,14 @@ def test_a_difference_from_the_store_is_found_and_repaired() -> None:
         watcher = await stage.watch(resource_version="0")
         await stage.clock.advance(1000)
         assert len(stage.kv.opened) == 1
+        assert stage.cacher.feed.check.results["success"] >= 2
         stage.cacher.cache.snapshot.remove(ROOT + "y")  # as no code does
         await stage.clock.advance(1000)
         assert len(stage.kv.opened) == 2
         assert len((await stage.cacher.get_list(ROOT, ListOptions(resource_version="0"))).items) == 2
         assert await watcher.next_batch() == []
+        assert stage.cacher.feed.check.results["failure"] == 1
+        assert [r.levelname for r in caplog.records if "not what the store is" in r.message] == ["ERROR"]
 
     on_stage(test)
 

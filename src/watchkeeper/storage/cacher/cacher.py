@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.kv import errors as kv_errors
 from watchkeeper.storage.cacher.cache_watcher import CacheWatcher
+from watchkeeper.storage.cacher.consistency import PERIOD_SECONDS
 from watchkeeper.storage.cacher.feed import Feed
 from watchkeeper.storage.cacher.history import History
 from watchkeeper.storage.cacher.ready import State
@@ -59,8 +60,12 @@ class Cacher:
         clock: Clock = SYSTEM_CLOCK,
         history: History | None = None,
         ready_seconds: float = READY_SECONDS,
+        check_seconds: float = PERIOD_SECONDS,
     ) -> None:
-        """`index_fields`: field labels worth an index, such as spec.nodeName. `store` is closed with the cacher."""
+        """`index_fields`: field labels worth an index, such as spec.nodeName. `store` is closed with the cacher.
+
+        `check_seconds`: how often the cache is compared with the store; 0 is never.
+        """
         self.store = store
         self.codec = store.codec
         self._root = store.root
@@ -75,7 +80,7 @@ class Cacher:
             on_event=self.watchers.dispatch,
             on_corrupt=self.watchers.tell_corrupt,
         )
-        self.feed = Feed(store, self.cache, clock, self.watchers.close_all)
+        self.feed = Feed(store, self.cache, clock, self.watchers.close_all, check_seconds=check_seconds)
         self.watchers.bookmarks.revision = self.feed.seen_revision
         self.watchers.bookmarks.refresh = self.feed.refresh
         self._lookup = self.cache.snapshot.get
@@ -177,6 +182,7 @@ class Cacher:
         """How many objects are under `prefix`, from memory if possible."""
         check_key(prefix, self._root)
         if not self.feed.is_ready:
+            self.start()
             return await self.store.count(prefix)
         self.feed.catch_up()
         if not prefix.endswith("/"):

@@ -29,26 +29,36 @@ class ConsistencyCheck:
         state: Callable[[], State | None],
         repair: Callable[[str], None],
         clock: Clock,
+        *,
+        period: float = PERIOD_SECONDS,
     ) -> None:
-        """`state` is None while there is nothing to compare. `repair` is told what is different."""
+        """`state` is None while there is nothing to compare. `repair` is told what is different.
+
+        A check comes every `period` seconds, or up to half as long again, so that caches do not all check at a time; 0
+        never checks by itself.
+        """
         self._kv = kv
         self._prefix = root.encode()
         self._state = state
         self._repair = repair
         self._clock = clock
+        self._period = period
+        self.results = {"success": 0, "failure": 0, "error": 0}
+        """How many checks found no difference, found one, or could not be made."""
 
     def __repr__(self) -> str:
         return f"<ConsistencyCheck of {self._prefix.decode()}>"
 
     async def run(self) -> None:
-        """Check for ever, every five to seven and a half minutes."""
-        while True:
-            await self._clock.sleep(PERIOD_SECONDS * (1 + random.random() / 2))
+        """Check from time to time, for ever."""
+        while self._period > 0:
+            await self._clock.sleep(self._period * (1 + random.random() / 2))
             try:
-                await self.check()
+                self.results["failure" if await self.check() else "success"] += 1
             except Compacted:
-                pass  # too slow to compare this revision; the next one will do
+                self.results["error"] += 1  # too slow to compare this revision; the next one will do
             except KVError as e:
+                self.results["error"] += 1
                 log.warning("the cache of %s could not be compared with the store: %s", self._prefix.decode(), e)
 
     async def check(self) -> str:

@@ -14,7 +14,7 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.kv import errors as kv_errors
 from watchkeeper.reflector.interface import Expired as ListAnew
 from watchkeeper.reflector.reflector import Reflector
-from watchkeeper.storage.cacher.consistency import ConsistencyCheck
+from watchkeeper.storage.cacher.consistency import PERIOD_SECONDS, ConsistencyCheck
 from watchkeeper.storage.cacher.consistency import State as CheckedState
 from watchkeeper.storage.cacher.freshness import Freshness
 from watchkeeper.storage.cacher.lister_watcher import Change, KVListerWatcher, KVStream
@@ -34,8 +34,19 @@ REFRESH_SECONDS = 1.0
 class Feed:
     """Fills one cache from one store. It is the Reflector's sink."""
 
-    def __init__(self, store: Store, cache: WatchCache, clock: Clock, on_restart: Callable[[], None]) -> None:
-        """`on_restart` is called whenever what is cached stops being continuous with what was."""
+    def __init__(
+        self,
+        store: Store,
+        cache: WatchCache,
+        clock: Clock,
+        on_restart: Callable[[], None],
+        *,
+        check_seconds: float = PERIOD_SECONDS,
+    ) -> None:
+        """`on_restart` is called whenever what is cached stops being continuous with what was.
+
+        `check_seconds`: how often the cache is compared with the store; 0 is never.
+        """
         self._store = store
         self._kv = store.kv
         self._cache = cache
@@ -48,6 +59,9 @@ class Feed:
         self.freshness = Freshness(clock, self._tasks, self._request_progress)
         self._source = KVListerWatcher(
             store.kv, store.decoder, store.root, self._own_writes, self._closer, lambda: self.freshness.revision
+        )
+        self.check = ConsistencyCheck(
+            store.kv, store.root, self._checked_state, self._fill_anew, clock, period=check_seconds
         )
         self._told = True
         """Whether the store, when it was last asked for progress, could be asked."""
@@ -81,9 +95,8 @@ class Feed:
             backoff=Backoff(initial=0.1, limit=5.0),
             clock=self._clock,
         )
-        check = ConsistencyCheck(self._kv, self._store.root, self._checked_state, self._fill_anew, self._clock)
         self._tasks.start("reflector", reflector.run())
-        self._tasks.start("consistency", check.run())
+        self._tasks.start("consistency", self.check.run())
         return True
 
     async def close(self) -> None:
