@@ -73,11 +73,13 @@ def load_kubeconfig(paths: list[Path], context: str = "") -> ClientConfig:
 
 def _read(path: Path) -> Json:
     try:
-        content = yaml.safe_load(path.read_text()) or {}
+        content = yaml.safe_load(path.read_text())
     except OSError as problem:
         raise ConfigError(f"{path}: {problem.strerror}") from problem
     except yaml.YAMLError as problem:
         raise ConfigError(f"{path}: {problem}") from problem
+    if content is None:
+        return {}
     if not isinstance(content, dict):
         raise ConfigError(f"{path} is no kubeconfig")
     return content

@@ -52,7 +52,15 @@ class _Parse:
 
     @property
     def ends_with_connection(self) -> bool:
+        """Whether nothing in its head says how long the body is."""
         return "content-length" not in self.headers and "transfer-encoding" not in self.headers
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether the connection can carry another request afterwards."""
+        if self.ends_with_connection or self.parser.get_http_version() != "1.1":
+            return False
+        return self.headers.get("connection", "").lower() != "close"
 
 
 @dataclass(slots=True)
@@ -176,7 +184,7 @@ class Transport:
 
     def give_back(self, connection: _Connection, parse: _Parse) -> None:
         """Keep a connection whose answer is complete, or close it."""
-        if self._closed or not parse.parser.should_keep_alive() or len(self._idle) >= _MAX_IDLE:
+        if self._closed or not parse.leaves_open or len(self._idle) >= _MAX_IDLE:
             connection.writer.close()
             return
         connection.used = True
