@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.endpoints.scope import Scope, ServedResource, ServedTable, Services
 from watchkeeper.meta import errors
-from watchkeeper.meta.gvk import GroupKind, GroupResource
-from watchkeeper.registry.rest import Context, DeleteOptions, Result, UpdateOptions
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.registry.rest import Context, DeleteOptions, Result, UpdateOptions, ValidateDelete
 from watchkeeper.request.user import AUTHENTICATED, User
 from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject
 
@@ -81,33 +82,44 @@ class Loopback:
     async def delete(self, resource: ServedResource, namespace: str, name: str, options: DeleteOptions) -> None:
         """Delete an object, or begin to."""
         scope = resource.scope
-        options.validate = self._validate_delete(scope, namespace, options)
+        options.validate = self._validate_delete(scope, namespace, name, options)
         await scope.store.delete(self._context(scope, namespace), name, options)
 
     async def delete_collection(self, resource: ServedResource, namespace: str) -> None:
         """Delete all objects of a namespace, dependents in the background."""
         scope = resource.scope
         options = DeleteOptions(propagation_policy="Background")
-        options.validate = self._validate_delete(scope, namespace, options)
+        options.validate = self._validate_delete(scope, namespace, "", options)
         await scope.store.delete_collection(self._context(scope, namespace), options, ListOptions())
 
-    def _validate_delete(self, scope: Scope, namespace: str, options: DeleteOptions) -> Any:
+    def _validate_delete(self, scope: Scope, namespace: str, name: str, options: DeleteOptions) -> ValidateDelete:
+        """Admission of deletions; `name` is "" for those of a collection."""
+
         async def validate(old: Object) -> None:
-            attributes = Attributes(
-                operation=Operation.DELETE,
-                kind=scope.kind.gvk,
-                resource=scope.info.gvr,
-                namespace=namespace,
-                name=old["metadata"]["name"],
-                user=self.user,
-                old=old,
-                options={"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", **options.as_mapping()},
-                versions=scope.versions,
-            )
+            attributes = self._attributes(scope, namespace, name, Operation.DELETE, None, old)
+            attributes.options = {**_options("DeleteOptions"), **options.as_mapping()}
             await self.services.admission.admit(attributes)
             await self.services.admission.validate(attributes)
 
         return validate
+
+    def _attributes(
+        self, scope: Scope, namespace: str, name: str, operation: Operation, obj: Object | None, old: Object
+    ) -> Attributes:
+        itself = scope.info.gvr.resource == "namespaces" and not scope.info.gvr.group
+        return Attributes(
+            operation=operation,
+            kind=scope.kind.gvk,
+            resource=scope.info.gvr,
+            subresource=scope.subresource,
+            namespace=name if itself else namespace,
+            name=name,
+            user=self.user,
+            obj=obj,
+            old=old,
+            options=_options("UpdateOptions"),
+            versions=scope.versions,
+        )
 
     async def change(
         self,
@@ -121,43 +133,46 @@ class Loopback:
     ) -> Object:
         """Change an object in place by a function, as often as other writers interfere. Raises NotFound, Conflict."""
         scope = resource.subresources[subresource] if subresource else resource.scope
-        updated = _Change(uid, change, resource.info.group_resource, name)
-        options = UpdateOptions(validate_update=self._validate_update(scope, namespace, name))
+
+        async def admit(obj: Object, old: Object) -> Object:
+            attributes = self._attributes(scope, namespace, name, Operation.UPDATE, obj, old)
+            await self.services.admission.admit(attributes)
+            assert attributes.obj is not None
+            return attributes.obj
+
+        async def validate(obj: Object, old: Object) -> None:
+            attributes = self._attributes(scope, namespace, name, Operation.UPDATE, obj, old)
+            await self.services.admission.validate(attributes)
+
+        updated = _Change(uid, change, admit, errors.not_found(resource.info.group_resource, name))
+        options = UpdateOptions(validate_update=validate)
         result, _ = await scope.store.update(self._context(scope, namespace), name, updated, options)
         return result.data() if isinstance(result, StoredObject) else result
 
-    def _validate_update(self, scope: Scope, namespace: str, name: str) -> Any:
-        async def validate(obj: Object, old: Object) -> None:
-            attributes = Attributes(
-                operation=Operation.UPDATE,
-                kind=scope.kind.gvk,
-                resource=scope.info.gvr,
-                subresource=scope.subresource,
-                namespace=namespace,
-                name=name,
-                user=self.user,
-                obj=obj,
-                old=old,
-                options={"kind": "UpdateOptions", "apiVersion": "meta.k8s.io/v1"},
-                versions=scope.versions,
-            )
-            await self.services.admission.validate(attributes)
-
-        return validate
-
 
 class _Change:
-    """A function that changes an object, as an `UpdatedObject`."""
+    """A function that changes an object, and admission, as an `UpdatedObject`."""
 
-    def __init__(self, uid: str, change: Callable[[Object], None], resource: GroupResource, name: str) -> None:
+    def __init__(
+        self,
+        uid: str,
+        change: Callable[[Object], None],
+        admit: Callable[[Object, Object], Awaitable[Object]],
+        absent: ApiError,
+    ) -> None:
+        """`absent` is raised when there is nothing to change."""
         self.uid: str | None = uid or None
         self._change = change
-        self._resource = resource
-        self._name = name
+        self._admit = admit
+        self._absent = absent
 
     async def __call__(self, current: StoredObject | None) -> Object:
         if current is None:
-            raise errors.not_found(self._resource, self._name)
+            raise self._absent
         obj = current.data()
         self._change(obj)
-        return obj
+        return await self._admit(obj, current.data())
+
+
+def _options(kind: str) -> Object:
+    return {"kind": kind, "apiVersion": "meta.k8s.io/v1"}

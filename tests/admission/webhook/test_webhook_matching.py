@@ -207,3 +207,23 @@ def test_what_is_in_no_namespace_is_never_excluded_by_labels_of_one(api: Any, ho
     assert api.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", body).status == 201
     assert len(hook.reviews) == 1
     assert "namespace" not in hook.requests()[0]
+
+
+def test_the_servers_own_controllers_are_asked_about_too(api: Any, hook: Any, kit: Any) -> None:
+    name = f"ending-{api.number}"
+    labels = {"ending": name}
+    chosen = {"namespaceSelector": {"matchLabels": labels}}
+    api.call("POST", "/api/v1/namespaces", api.object("Namespace", name, labels=labels))
+    api.call("POST", f"/api/v1/namespaces/{name}/configmaps", api.configmap("a"))
+    rules = [kit.rule("DELETE", "configmaps"), kit.rule("UPDATE", "namespaces/finalize")]
+    api.install(api.webhook("m", "/m", rules=rules, **chosen), mutating=True, name="m")
+    api.install(api.webhook("v", "/v", rules=rules, **chosen), name="v")
+    assert api.call("DELETE", f"/api/v1/namespaces/{name}").status == 200
+    while api.call("GET", f"/api/v1/namespaces/{name}").status != 404:
+        time.sleep(0.02)
+    for path in ("/m", "/v"):
+        asked = hook.requests(path)
+        assert {r["userInfo"]["username"] for r in asked} == {"system:serviceaccount:kube-system:namespace-controller"}
+        found = {(r["operation"], r["resource"]["resource"], r.get("subResource"), r.get("name")) for r in asked}
+        assert ("DELETE", "configmaps", None, None) in found
+        assert ("UPDATE", "namespaces", "finalize", name) in found
