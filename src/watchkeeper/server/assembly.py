@@ -7,6 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from watchkeeper.admission.certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+)
 from watchkeeper.admission.expression.checking import CheckedExpressions
 from watchkeeper.admission.interface import Chain, Plugin
 from watchkeeper.admission.limits.ranger import LimitRanger
@@ -19,7 +24,9 @@ from watchkeeper.admission.objects import (
     TaintNodesByCondition,
 )
 from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
+from watchkeeper.admission.podsecurity.plugin import PodSecurity
 from watchkeeper.admission.quota.plugin import ResourceQuotas
+from watchkeeper.admission.runtime_class import RuntimeClass
 from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
 from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
 from watchkeeper.apis.catalog import ResourceInfo
@@ -39,7 +46,6 @@ from watchkeeper.endpoints.scope import ServedTable, Services
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, StorageSpec
-from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
@@ -53,6 +59,7 @@ from watchkeeper.server.followed_store import FollowedStore
 from watchkeeper.server.policy_feed import Followed
 from watchkeeper.server.quota_store import ServedQuotas
 from watchkeeper.server.service_sharing import ServiceSharing, is_shared
+from watchkeeper.server.security_labels import SecurityLabels
 from watchkeeper.server.version import version_info
 from watchkeeper.server.virtual import VirtualResources
 from watchkeeper.storage.codec import JsonCodec
@@ -223,11 +230,19 @@ class Assembly:
             NamespaceLifecycle(self._namespace_is_ending),
             LimitRanger(lambda namespace: self.list_in(GroupResource("", "limitranges"), namespace)),
             TaintNodesByCondition(),
+            PodSecurity(
+                SecurityLabels(lambda: self.store("", "namespaces")),
+                lambda namespace: self.list_in(GroupResource("", "pods"), namespace),
+            ),
             Priority(self._find_priority_class),
             DefaultTolerationSeconds(),
             StorageObjectInUseProtection(),
             DefaultStorageClass(lambda: self.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
             PersistentVolumeClaimResize(lambda: self.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
+            RuntimeClass(lambda name: self._find(self.store("node.k8s.io", "runtimeclasses"), name)),
+            CertificateApproval(self.options.authorizer),
+            CertificateSigning(self.options.authorizer),
+            CertificateSubjectRestriction(),
             DefaultIngressClass(lambda: self.list_objects(GroupResource("networking.k8s.io", "ingressclasses"))),
             self.policies.mutating,
             self.webhooks.mutating,
@@ -292,15 +307,9 @@ class Assembly:
 
     def _namespace_is_ending(self, name: str) -> bool | Awaitable[bool | None] | None:
         store = self.store("", "namespaces")
-        key = f"{store.prefix}/{name}"
-        found = store.storage.get_nowait(key, resource_version="")
+        found = store.storage.get_nowait(f"{store.prefix}/{name}", resource_version="")
         if found is not None:
             return b'"phase":"Terminating"' in found.tail
-        # Whoever shares the store may have changed it a moment ago. One that is there and not ending is good enough, as
-        # it is for kube-apiserver: what is created too late goes with the rest, for its contents are listed anew.
-        cached = store.storage.get_nowait(key, resource_version="0")
-        if cached is not None and b'"phase":"Terminating"' not in cached.tail:
-            return False
         return self._read_namespace(name)
 
     async def _read_namespace(self, name: str) -> bool | None:
@@ -309,8 +318,6 @@ class Assembly:
             found = await store.storage.get(f"{store.prefix}/{name}")
         except KeyNotFound:
             return None
-        except StorageError as error:
-            raise to_api_error(error, store.resource, name, "get") from error
         status: Object = found.data().get("status") or {}
         return status.get("phase") == "Terminating"
 

@@ -62,7 +62,7 @@ class Hook:
             def log_message(self, *args: Any) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("", 0), Handler)
         self.server.daemon_threads = True
         context: ssl.SSLContext = server_context(certificate.cert, certificate.key)
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)

@@ -135,6 +135,13 @@ def test_a_certificate_of_somebody_else_is_not_trusted(api: Any, hook: Any) -> N
     assert hook.reviews == []
 
 
+def test_a_certificate_for_another_address_is_told_apart(api: Any, hook: Any) -> None:
+    config = {"url": f"https://127.0.0.2:{hook.port}/", "caBundle": hook.ca}
+    api.install(api.webhook(clientConfig=config))
+    message = api.create().message
+    assert message.endswith("x509: certificate is valid for 127.0.0.1, 0:0:0:0:0:0:0:1, 10.0.0.1, not 127.0.0.2")
+
+
 def test_a_service_is_called_at_its_external_name_and_must_have_a_certificate_of_its_own(api: Any, hook: Any) -> None:
     services = f"/api/v1/namespaces/{api.namespace}/services"
     reference = {"namespace": api.namespace, "name": "s", "port": hook.port, "path": "/check"}
@@ -146,7 +153,9 @@ def test_a_service_is_called_at_its_external_name_and_must_have_a_certificate_of
     assert "dial tcp: lookup 127.0.0.1.nip.invalid: no such host" in api.create().message
     assert api.patch(f"{services}/s", {"spec": {"externalName": "localhost"}}).status == 200
     # The webhook's certificate is for 127.0.0.1 and localhost, not for the service.
-    assert "x509" in api.create().message
+    names = "localhost, kubernetes, kubernetes.default, kubernetes.default.svc, kubernetes.default.svc.cluster.local"
+    problem = f"x509: certificate is valid for {names}, not s.{api.namespace}.svc"
+    assert api.create().message.endswith(f": tls: failed to verify certificate: {problem}")
 
 
 def test_a_service_without_such_a_port_or_an_address_cannot_be_called(api: Any, hook: Any) -> None:

@@ -1,0 +1,159 @@
+"""The PodSecurity plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
+from watchkeeper.admission.podsecurity.existing import warnings_about
+from watchkeeper.admission.podsecurity.level import NO_POLICY, PREFIX, Level, LevelVersion, Policy, read_policy
+from watchkeeper.admission.podsecurity.standards import in_detail, violations
+from watchkeeper.admission.podsecurity.words import Violation
+from watchkeeper.admission.refusal import forbidden
+from watchkeeper.meta import errors
+from watchkeeper.meta.field import FieldError, aggregate
+from watchkeeper.meta.gvk import GroupKind, GroupResource
+
+Object = dict[str, Any]
+Labels = Mapping[str, str]
+ReadLabels = Callable[[str], "Labels | Awaitable[Labels]"]
+"""Name of a namespace -> its labels, as far as they are about PodSecurity. An awaitable when memory cannot tell."""
+ReadPods = Callable[[str], Awaitable[Sequence[Object]]]
+"""Name of a namespace -> its Pods."""
+
+_OF_PODS = frozenset({"exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"})
+"""Subresources of Pods that do not change what a Pod may do."""
+_TEMPLATES: Mapping[GroupResource, tuple[str, ...]] = {
+    GroupResource("", "podtemplates"): ("template",),
+    GroupResource("", "replicationcontrollers"): ("spec", "template"),
+    GroupResource("apps", "replicasets"): ("spec", "template"),
+    GroupResource("apps", "deployments"): ("spec", "template"),
+    GroupResource("apps", "statefulsets"): ("spec", "template"),
+    GroupResource("apps", "daemonsets"): ("spec", "template"),
+    GroupResource("batch", "jobs"): ("spec", "template"),
+    GroupResource("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
+}
+"""Where the Pods are that others are made of."""
+
+
+class PodSecurity(BasePlugin):
+    """Refuses Pods that break the standard of their namespace, and warns of those that would."""
+
+    name = "PodSecurity"
+    operations = frozenset({Operation.CREATE, Operation.UPDATE})
+
+    def __init__(self, read_labels: ReadLabels, read_pods: ReadPods) -> None:
+        self._labels = read_labels
+        self._pods = read_pods
+
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Judge Pods and what Pods are made of, and the labels of namespaces."""
+        resource = attributes.resource.group_resource
+        if resource.resource == "namespaces" and not resource.group:
+            return None if attributes.subresource else self._namespace(attributes)
+        if resource.resource == "pods" and not resource.group:
+            if attributes.subresource in _OF_PODS:
+                return None
+        elif attributes.subresource or resource not in _TEMPLATES:
+            return None
+        labels = self._labels(attributes.namespace)
+        if isinstance(labels, Awaitable):
+            return self._wait(attributes, labels)
+        self._judge(attributes, labels)
+        return None
+
+    async def _wait(self, attributes: Attributes, labels: Awaitable[Labels]) -> None:
+        self._judge(attributes, await labels)
+
+    def _judge(self, attributes: Attributes, labels: Labels) -> None:
+        policy, faults = read_policy(labels) if labels else (NO_POLICY, [])
+        assert attributes.obj is not None
+        resource = attributes.resource.group_resource
+        enforce = resource not in _TEMPLATES
+        if enforce:
+            if not faults and policy.is_privileged:
+                attributes.annotate(f"{PREFIX}enforce-policy", str(policy.enforce))
+                return
+            if attributes.operation is Operation.UPDATE and not _is_significant(attributes):
+                return
+            _evaluate(attributes, policy, faults, attributes.obj, enforce=True)
+        elif faults or policy.warn.level or policy.audit.level:
+            template = _at(attributes.obj, _TEMPLATES[resource])
+            if template is not None:
+                _evaluate(attributes, policy, faults, template, enforce=False)
+
+    # -- namespaces -------------------------------------------------------------------------------------------
+
+    def _namespace(self, attributes: Attributes) -> Awaitable[None] | None:
+        """The labels have to be right, and Pods that are there already are told of when they get stricter."""
+        policy, faults = read_policy(_labels_of(attributes.obj))
+        before: Policy = NO_POLICY
+        old_faults: list[FieldError] = []
+        if attributes.operation is Operation.UPDATE:
+            before, old_faults = read_policy(_labels_of(attributes.old))
+        if faults and faults != old_faults:
+            raise errors.invalid(GroupKind("", "Namespace"), attributes.name, faults)
+        if attributes.operation is Operation.CREATE or not _is_stricter(policy.enforce, before.enforce):
+            return None
+        return self._warn_of_pods(attributes, policy.enforce)
+
+    async def _warn_of_pods(self, attributes: Attributes, enforce: LevelVersion) -> None:
+        for text in await warnings_about(await self._pods(attributes.name), attributes.name, enforce):
+            attributes.warn(text)
+
+
+def _evaluate(
+    attributes: Attributes, policy: Policy, faults: Sequence[FieldError], pod: Object, *, enforce: bool
+) -> None:
+    """Judge a Pod, or what Pods will be made of. Raises a 403."""
+    metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+    known: dict[LevelVersion, list[Violation]] = {}
+
+    def broken(wanted: LevelVersion) -> list[Violation]:
+        if wanted not in known:
+            known[wanted] = violations(wanted, metadata, spec)
+        return known[wanted]
+
+    if faults:
+        attributes.annotate(f"{PREFIX}error", f"Failed to parse policy: {aggregate(faults)}")
+    if enforce:
+        attributes.annotate(f"{PREFIX}enforce-policy", str(policy.enforce))
+    if found := broken(policy.audit):
+        text = f'would violate PodSecurity "{policy.audit}": {in_detail(found)}'
+        attributes.annotate(f"{PREFIX}audit-violations", text)
+    if enforce and (found := broken(policy.enforce)):
+        raise forbidden(attributes, f'violates PodSecurity "{policy.enforce}": {in_detail(found)}')
+    if found := broken(policy.warn):
+        attributes.warn(f'would violate PodSecurity "{policy.warn}": {in_detail(found)}')
+
+
+def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
+    if new == old or new.level is Level.PRIVILEGED:
+        return False
+    return new.minor != old.minor or new.level > old.level
+
+
+def _is_significant(attributes: Attributes) -> bool:
+    """Whether an update of a Pod changes what is judged: images, or which containers there are."""
+    new, old = (attributes.obj or {}).get("spec") or {}, (attributes.old or {}).get("spec") or {}
+    for field in ("containers", "initContainers"):
+        if [c.get("image") for c in new.get(field) or ()] != [c.get("image") for c in old.get(field) or ()]:
+            return True
+    known = {c["name"]: c.get("image") for c in old.get("ephemeralContainers") or ()}
+    return any(
+        c["name"] not in known or known[c["name"]] != c.get("image") for c in new.get("ephemeralContainers") or ()
+    )
+
+
+def _labels_of(namespace: Object | None) -> Labels:
+    return ((namespace or {}).get("metadata") or {}).get("labels") or {}
+
+
+def _at(obj: Object, path: Sequence[str]) -> Object | None:
+    found: Any = obj
+    for step in path:
+        found = found.get(step)
+        if found is None:
+            return None
+    return found  # type: ignore[no-any-return]
