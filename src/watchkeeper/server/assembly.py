@@ -46,6 +46,7 @@ from watchkeeper.endpoints.scope import ServedTable, Services
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, StorageSpec
+from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
@@ -58,8 +59,8 @@ from watchkeeper.server.field_managers import field_manager_for
 from watchkeeper.server.followed_store import FollowedStore
 from watchkeeper.server.policy_feed import Followed
 from watchkeeper.server.quota_store import ServedQuotas
-from watchkeeper.server.service_sharing import ServiceSharing, is_shared
 from watchkeeper.server.security_labels import SecurityLabels
+from watchkeeper.server.service_sharing import ServiceSharing, is_shared
 from watchkeeper.server.version import version_info
 from watchkeeper.server.virtual import VirtualResources
 from watchkeeper.storage.codec import JsonCodec
@@ -307,9 +308,15 @@ class Assembly:
 
     def _namespace_is_ending(self, name: str) -> bool | Awaitable[bool | None] | None:
         store = self.store("", "namespaces")
-        found = store.storage.get_nowait(f"{store.prefix}/{name}", resource_version="")
+        key = f"{store.prefix}/{name}"
+        found = store.storage.get_nowait(key, resource_version="")
         if found is not None:
             return b'"phase":"Terminating"' in found.tail
+        # Whoever shares the store may have changed it a moment ago. One that is there and not ending is good enough, as
+        # it is for kube-apiserver: what is created too late goes with the rest, for its contents are listed anew.
+        cached = store.storage.get_nowait(key, resource_version="0")
+        if cached is not None and b'"phase":"Terminating"' not in cached.tail:
+            return False
         return self._read_namespace(name)
 
     async def _read_namespace(self, name: str) -> bool | None:
@@ -318,6 +325,8 @@ class Assembly:
             found = await store.storage.get(f"{store.prefix}/{name}")
         except KeyNotFound:
             return None
+        except StorageError as error:
+            raise to_api_error(error, store.resource, name, "get") from error
         status: Object = found.data().get("status") or {}
         return status.get("phase") == "Terminating"
 
