@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from watchkeeper.aio.certificate_names import MISMATCHES, name_problem
+
 _MAX_IDLE = 4
 _MAX_HEADER_BYTES = 64 * 1024
 _DEFAULT_PORTS = {"https": 443, "http": 80}
@@ -139,7 +141,8 @@ class JsonPoster:
                 host, port, ssl=self._ssl, server_hostname=self._server_name, limit=_MAX_HEADER_BYTES
             )
         except ssl.SSLCertVerificationError as problem:
-            raise _Failed(f"tls: failed to verify certificate: x509: {_certificate_problem(problem)}") from problem
+            why = await self._certificate_problem(problem, host, port)
+            raise _Failed(f"tls: failed to verify certificate: x509: {why}") from problem
         except ssl.SSLError as problem:
             if problem.reason in _PLAIN_HTTP:
                 raise _Failed("http: server gave HTTP response to HTTPS client") from problem
@@ -151,6 +154,18 @@ class JsonPoster:
         except OSError as problem:
             raise _Failed(f"{where}: {_os_text(problem)}") from problem
         return _Connection(reader, writer)
+
+    async def _certificate_problem(self, problem: ssl.SSLCertVerificationError, host: str, port: int) -> str:
+        assert self._ssl is not None
+        assert self._server_name is not None
+        if problem.verify_code in MISMATCHES:
+            return await name_problem(host, port, self._server_name, self._ssl)
+        text = problem.verify_message or str(problem)
+        if "self-signed" in text or "self signed" in text or "unable to get" in text:
+            return "certificate signed by unknown authority"
+        if "expired" in text:
+            return "certificate has expired or is not yet valid"
+        return text
 
     async def _exchange(self, connection: _Connection, body: bytes, suffix: str) -> HttpAnswer:
         head = (
@@ -230,12 +245,3 @@ def _os_text(problem: OSError) -> str:
 
 def _has_end(headers: dict[str, str]) -> bool:
     return "content-length" in headers or headers.get("transfer-encoding", "").lower() == "chunked"
-
-
-def _certificate_problem(problem: ssl.SSLCertVerificationError) -> str:
-    text = problem.verify_message or str(problem)
-    if "self-signed" in text or "self signed" in text or "unable to get" in text:
-        return "certificate signed by unknown authority"
-    if "expired" in text:
-        return "certificate has expired or is not yet valid"
-    return text

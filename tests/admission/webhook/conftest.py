@@ -10,6 +10,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ class Hook:
     An answer may be a dict (the response; uid and allowed are filled in), bytes (a body), or a pair (status, body).
     """
 
-    def __init__(self, certificate: ServingCertificate) -> None:
+    def __init__(self, certificate: ServingCertificate, host: str = "127.0.0.1") -> None:
+        self.host = host
         self.ca = base64.b64encode(certificate.ca_pem).decode()
         self.answers: dict[str, Callable[[Json], Any]] = {}
         self.reviews: list[Json] = []
@@ -62,7 +64,7 @@ class Hook:
             def log_message(self, *args: Any) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("", 0), Handler)
+        self.server = ThreadingHTTPServer((host, 0), Handler)
         self.server.daemon_threads = True
         context: ssl.SSLContext = server_context(certificate.cert, certificate.key)
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
@@ -87,7 +89,7 @@ class Hook:
         self.queries.clear()
 
     def config(self, path: str = "/") -> Json:
-        return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": self.ca}
+        return {"url": f"https://{self.host}:{self.port}{path}", "caBundle": self.ca}
 
 
 class Answer:
@@ -218,14 +220,26 @@ def hook_server() -> Iterator[Handle]:
         yield handle
 
 
-@pytest.fixture
-def hook(certificate: ServingCertificate) -> Iterator[Hook]:
-    found = Hook(certificate)
+@contextmanager
+def serving(found: Hook) -> Iterator[Hook]:
     thread = threading.Thread(target=found.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     yield found
     found.server.shutdown()
     found.server.server_close()
+
+
+@pytest.fixture
+def hook(certificate: ServingCertificate) -> Iterator[Hook]:
+    with serving(Hook(certificate)) as found:
+        yield found
+
+
+@pytest.fixture
+def other_host(certificate: ServingCertificate) -> Iterator[Hook]:
+    """A webhook at an address that its certificate does not name."""
+    with serving(Hook(certificate, "127.0.0.2")) as found:
+        yield found
 
 
 @pytest.fixture

@@ -1,0 +1,60 @@
+"""Says for whom a server's certificate is, when it is for somebody else: in Go's words."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import ssl
+from collections.abc import Sequence
+from typing import Any
+
+MISMATCHES = frozenset({62, 64})
+"""OpenSSL's codes for a certificate of another host, or of another address."""
+_SECONDS = 5.0
+
+
+async def name_problem(host: str, port: int, wanted: str, context: ssl.SSLContext) -> str:
+    """What is wrong with the names in the certificate of who answers at `host`, if it is trusted otherwise.
+
+    Nothing is sent over the connection that is made for that.
+    """
+    try:
+        async with asyncio.timeout(_SECONDS):
+            return _problem(await _certificate(host, port, context), wanted)
+    except (OSError, TimeoutError):
+        return f"certificate is not valid for any names, but wanted to match {wanted}"
+
+
+async def _certificate(host: str, port: int, context: ssl.SSLContext) -> dict[str, Any]:
+    probe = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    probe.check_hostname = False
+    probe.verify_flags = context.verify_flags
+    probe.load_verify_locations(cadata=b"".join(context.get_ca_certs(binary_form=True)))
+    _, writer = await asyncio.open_connection(host, port, ssl=probe)
+    try:
+        found: dict[str, Any] = writer.get_extra_info("peercert") or {}
+        return found
+    finally:
+        writer.close()
+
+
+def _problem(certificate: dict[str, Any], wanted: str) -> str:
+    names: Sequence[tuple[str, str]] = certificate.get("subjectAltName") or ()
+    is_address = _is_address(wanted)
+    if is_address:
+        valid = [str(ipaddress.ip_address(value)) for kind, value in names if kind == "IP Address"]
+    else:
+        valid = [value for kind, value in names if kind == "DNS"]
+    if is_address and not valid:
+        return f"cannot validate certificate for {wanted} because it doesn't contain any IP SANs"
+    if not valid:
+        return f"certificate is not valid for any names, but wanted to match {wanted}"
+    return f"certificate is valid for {', '.join(valid)}, not {wanted}"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
