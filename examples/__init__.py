@@ -1,0 +1,1 @@
+"""Programs that show how watchkeeper is used."""
