@@ -34,6 +34,7 @@ _SERVER_ANNOTATIONS = frozenset(
     }
 )
 _BOOTSTRAPPED = "kubernetes.io/bootstrapping"
+_KEPT_UP_TO_DATE = "apf.kubernetes.io/autoupdate-spec"
 _SLICE_MANAGER = "endpointslice.kubernetes.io/managed-by"
 _ENDPOINTS_MANAGER = "endpoints.kubernetes.io/managed-by"
 _CONTROLLERS = frozenset(
@@ -47,6 +48,7 @@ _INITIAL = frozenset(
         ("", "Namespace", "kube-node-lease"),
         ("", "Namespace", "kube-public"),
         ("", "Namespace", "kube-system"),
+        ("", "ConfigMap", "extension-apiserver-authentication"),
         ("", "ConfigMap", "kube-root-ca.crt"),
         ("networking.k8s.io", "ServiceCIDR", "kubernetes"),
         ("scheduling.k8s.io", "PriorityClass", "system-cluster-critical"),
@@ -100,5 +102,7 @@ def is_exportable(obj: Object) -> bool:
     if meta.get("deletionTimestamp") or any(owner.get("controller") for owner in meta.get("ownerReferences") or ()):
         return False
     if _BOOTSTRAPPED in labels or labels.get(MANAGER_LABEL) == MANAGER:
+        return False
+    if (meta.get("annotations") or {}).get(_KEPT_UP_TO_DATE) == "true":
         return False
     return labels.get(_SLICE_MANAGER) not in _CONTROLLERS and labels.get(_ENDPOINTS_MANAGER) not in _CONTROLLERS

@@ -83,14 +83,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     """All options of `serve`. Raises UsageError for what stands in the environment and cannot be read."""
     add_data_dir(parser, environ)
     a = _Arguments(parser, environ)
-    a.add("--storage", "sqlite:PATH, memory: or etcd://HOST:PORT,HOST:PORT… (default: a SQLite file in --data-dir)",
-          default="", metavar="URL", alias="--etcd-servers")  # fmt: skip
-    a.add("--storage-backend", "what --storage has to be: etcd3, sqlite or memory", default="", metavar="TYPE")
-    a.add("--etcd-prefix", "what the keys of all objects begin with", default=RESOURCE_PREFIX, metavar="PREFIX")
-    _add_etcd_options(a)
-    a.add("--etcd-servers-overrides", "resources kept elsewhere: group/resource#server;server, with commas between",
-          default=(), kind=_names, metavar="LIST")  # fmt: skip
-    a.add("--encryption-provider-config", "encrypt as this EncryptionConfiguration says", kind=Path, metavar="FILE")
+    _add_storage_options(a, " (default: a SQLite file in --data-dir)")
     a.add_switch("--encryption-provider-config-automatic-reload", "read that file again when it changes", default=False)
     a.add("--bind", "address to serve on", default="127.0.0.1", metavar="ADDRESS")
     a.add("--port", f"port to serve on, 0 for a free one (default: {DEFAULT_PORT})", kind=int, metavar="PORT")
@@ -127,6 +120,32 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="S")  # fmt: skip
     a.add("--log-format", "text or json", default="text", metavar="FORMAT")
     a.add("--log-level", "debug, info, warning or error", default="info", metavar="LEVEL")
+
+
+def add_storage_options(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    """Those that say where a store is and how it is encrypted; which store must be said, not stand in the environment.
+
+    Raises UsageError.
+    """
+    add_data_dir(parser, environ)
+    unsaid = {variable("--storage"), variable("--etcd-servers")}
+    _add_storage_options(_Arguments(parser, {k: v for k, v in environ.items() if k not in unsaid}), "")
+
+
+def storage_options(parsed: argparse.Namespace) -> ServeOptions:
+    """The options of a store as they were given."""
+    return ServeOptions(**{n: getattr(parsed, n) for n in ServeOptions.__dataclass_fields__ if hasattr(parsed, n)})
+
+
+def _add_storage_options(a: _Arguments, default: str) -> None:
+    a.add("--storage", f"sqlite:PATH, memory: or etcd://HOST:PORT,HOST:PORT…{default}",
+          default="", metavar="URL", alias="--etcd-servers")  # fmt: skip
+    a.add("--storage-backend", "what --storage has to be: etcd3, sqlite or memory", default="", metavar="TYPE")
+    a.add("--etcd-prefix", "what the keys of all objects begin with", default=RESOURCE_PREFIX, metavar="PREFIX")
+    _add_etcd_options(a)
+    a.add("--etcd-servers-overrides", "resources kept elsewhere: group/resource#server;server, with commas between",
+          default=(), kind=_names, metavar="LIST")  # fmt: skip
+    a.add("--encryption-provider-config", "encrypt as this EncryptionConfiguration says", kind=Path, metavar="FILE")
 
 
 def _add_etcd_options(a: _Arguments) -> None:

@@ -9,7 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from watchkeeper import __version__
-from watchkeeper.server.arguments import UsageError, add_data_dir, add_serve_options, serve_options
+from watchkeeper.server.arguments import (
+    UsageError,
+    add_data_dir,
+    add_serve_options,
+    add_storage_options,
+    serve_options,
+    storage_options,
+)
 from watchkeeper.server.errors import StartupError
 
 EXIT_FAILED = 1
@@ -46,7 +53,44 @@ def parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     kubeconfig.set_defaults(run=_kubeconfig)
 
     _add_db(commands, environ)
+    _add_transfer(commands, environ)
     return top
+
+
+def _add_transfer(commands: argparse._SubParsersAction[argparse.ArgumentParser], environ: Mapping[str, str]) -> None:
+    exporting = commands.add_parser("export", help="write objects as manifests that another server takes")
+    which = exporting.add_mutually_exclusive_group()
+    which.add_argument(
+        "-n", "--namespace", default="", metavar="NS", help="of this namespace (default: the current one)"
+    )
+    which.add_argument("--all", action="store_true", help="of all namespaces and of the cluster")
+    text = "a .yaml or .json file, or a directory for a file each (default: standard output)"
+    exporting.add_argument("-o", "--output", default="-", metavar="PATH", help=text)
+    exporting.add_argument(
+        "--include-secrets", action="store_true", help="secrets too; files are for their owner alone"
+    )
+    add_storage_options(exporting, environ)
+    exporting.set_defaults(run=_export)
+    importing = commands.add_parser("import", help="apply manifests to a server, in an order that works")
+    importing.add_argument("paths", nargs="+", metavar="PATH", help="files and directories; - is standard input")
+    importing.add_argument("--dry-run", action="store_true", help="let the server judge them, and change nothing")
+    add_data_dir(importing, environ)
+    importing.set_defaults(run=_import)
+    for command in (exporting, importing):
+        command.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of the server (default: as kubectl does)")
+        command.add_argument("--context", default="", metavar="NAME", help="of the kubeconfig")
+
+
+def _export(parsed: argparse.Namespace) -> int:
+    from watchkeeper.server.transfer.command import run_export
+
+    return run_export(parsed, storage_options(parsed))
+
+
+def _import(parsed: argparse.Namespace) -> int:
+    from watchkeeper.server.transfer.command import run_import
+
+    return run_import(parsed)
 
 
 def _add_db(commands: argparse._SubParsersAction[argparse.ArgumentParser], environ: Mapping[str, str]) -> None:
@@ -61,7 +105,8 @@ def _add_db(commands: argparse._SubParsersAction[argparse.ArgumentParser], envir
     ):
         action = actions.add_parser(name, help=text)
         add_data_dir(action, environ)
-        action.add_argument("--file", type=Path, metavar="PATH", help="the database (default: in --data-dir)")
+        action.add_argument("path", nargs="?", type=Path, metavar="FILE", help="the database (default: in --data-dir)")
+        action.add_argument("--file", type=Path, metavar="FILE", help="the same")
         if name == "compact":
             action.add_argument("--revision", type=int, default=0, help="keep history from here on (default: none)")
         if name == "backup":
@@ -97,7 +142,7 @@ def _kubeconfig(parsed: argparse.Namespace) -> int:
 def _db(parsed: argparse.Namespace) -> int:
     from watchkeeper.server.database import run_action
 
-    path = parsed.file or parsed.data_dir / "watchkeeper.db"
+    path = parsed.path or parsed.file or parsed.data_dir / "watchkeeper.db"
     return run_action(
         parsed.action, path, revision=getattr(parsed, "revision", 0), target=getattr(parsed, "target", None)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +22,8 @@ from watchkeeper.storage.value.encryption import Encryption
 _TYPES = {"memory": "memory", "sqlite": "sqlite"}
 
 
-def storage_factory(options: ServeOptions) -> StorageFactory:
-    """The factory, yet to be opened. Raises StartupError for what the options cannot mean."""
+def storage_factory(options: ServeOptions, *, wrap: Callable[[KV], KV] = lambda kv: kv) -> StorageFactory:
+    """The factory, yet to be opened; each store that it opens is wrapped. Raises StartupError for senseless options."""
     scheme, _, rest = options.storage_url.partition(":")
     config = BackendConfig(
         type=_backend_type(options),
@@ -38,7 +38,7 @@ def storage_factory(options: ServeOptions) -> StorageFactory:
     try:
         overrides = parse_overrides(options.etcd_servers_overrides)
         return StorageFactory(
-            config, lambda wanted: _open(options, wanted), overrides=overrides, encryption=_encryption(options)
+            config, lambda wanted: _open(options, wanted, wrap), overrides=overrides, encryption=_encryption(options)
         )
     except BackendError as error:
         raise StartupError(str(error)) from error
@@ -85,9 +85,9 @@ async def check_encryption(factory: StorageFactory, stores: Iterable[Store]) -> 
                 raise StartupError(str(error)) from error
 
 
-async def _open(options: ServeOptions, config: BackendConfig) -> KV:
+async def _open(options: ServeOptions, config: BackendConfig, wrap: Callable[[KV], KV]) -> KV:
     """Open what a list of servers names, with the same credentials wherever it is."""
-    return await open_storage(replace(options, storage=_storage_url(config.servers)))
+    return wrap(await open_storage(replace(options, storage=_storage_url(config.servers))))
 
 
 def _storage_url(servers: tuple[str, ...]) -> str:

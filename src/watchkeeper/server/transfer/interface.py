@@ -1,0 +1,38 @@
+"""Where exported objects come from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Object = dict[str, Any]
+
+
+def tell(text: str) -> None:
+    """Say something to the operator, on standard error: standard output may be what is exported."""
+    sys.stderr.write(f"{text}\n")
+
+
+class TransferError(Exception):
+    """It cannot be done at all. The message is one line for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Objects that are there and cannot be had, and why."""
+
+    what: str
+    why: str
+
+
+class Source(Protocol):
+    """All objects of a cluster, or those of one namespace."""
+
+    def objects(self, namespace: str) -> AsyncIterator[Object | Unreadable]:
+        """Objects with kind and apiVersion; "" for all of all namespaces and of the cluster.
+
+        Raises TransferError when nothing can be had at all.
+        """
+        ...

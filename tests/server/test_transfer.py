@@ -1,0 +1,231 @@
+"""`watchkeeper export` and `watchkeeper import`: from a server or from its store to another server."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from stored_values import put
+
+from watchkeeper.server import cli
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle, RequestFailed
+
+CONFIG_MAPS = "/api/v1/namespaces/shop/configmaps"
+CARTS = "/apis/shop.example.com/v1/namespaces/shop/carts"
+OBJECTS: list[tuple[str, dict[str, Any]]] = [
+    ("/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": "shop", "labels": {"team": "a"}}}),
+    (
+        CONFIG_MAPS,
+        {"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"on": "yes", "n": "1", "text": "a\n---\nb\n"}},
+    ),
+    ("/api/v1/namespaces/shop/secrets", {"kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "hidden"}}),
+    (
+        "/api/v1/namespaces/shop/services",
+        {"kind": "Service", "metadata": {"name": "web"}, "spec": {"selector": {"a": "b"}, "ports": [{"port": 80}]}},
+    ),
+    ("/api/v1/namespaces/default/configmaps", {"kind": "ConfigMap", "metadata": {"name": "elsewhere"}}),
+    (
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        {
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "carts.shop.example.com"},
+            "spec": {
+                "group": "shop.example.com",
+                "names": {"plural": "carts", "singular": "cart", "kind": "Cart", "listKind": "CartList"},
+                "scope": "Namespaced",
+                "versions": [
+                    {
+                        "name": "v1",
+                        "served": True,
+                        "storage": True,
+                        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                        "subresources": {"status": {}},
+                    }
+                ],
+            },
+        },
+    ),
+]
+CART = {
+    "apiVersion": "shop.example.com/v1",
+    "kind": "Cart",
+    "metadata": {"name": "mine"},
+    "spec": {"size": 9007199254740993, "ratio": 0.5},
+    "status": {"full": True},
+}
+
+
+def serving(storage: str = "memory:", **options: Any) -> Server:
+    return Server(storage=storage, controllers=(), **options)
+
+
+def fill(server: Handle) -> None:
+    for path, obj in OBJECTS:
+        server.request("POST", path, obj)
+    for attempt in range(100):
+        try:
+            server.request("POST", CARTS, CART)
+            return
+        except RequestFailed:
+            assert attempt < 99
+
+
+def run(server: Handle | None, *arguments: str) -> int:
+    kubeconfig = ["--kubeconfig", str(server.kubeconfig)] if server is not None else []
+    return cli.main([*arguments, *kubeconfig])
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(text))
+
+
+def names(objects: list[dict[str, Any]]) -> list[str]:
+    return [f"{obj['kind']}/{obj['metadata']['name']}" for obj in objects]
+
+
+def check_copy(server: Handle, *, secret: bool) -> None:
+    assert server.request("GET", "/api/v1/namespaces/shop")["metadata"]["labels"]["team"] == "a"
+    assert server.request("GET", f"{CONFIG_MAPS}/c")["data"] == OBJECTS[1][1]["data"]
+    assert server.request("GET", "/api/v1/namespaces/shop/services/web")["spec"]["clusterIP"]
+    cart = server.request("GET", f"{CARTS}/mine")
+    assert cart["spec"] == CART["spec"]
+    assert "status" not in cart
+    found = [item["metadata"]["name"] for item in server.request("GET", "/api/v1/namespaces/shop/secrets")["items"]]
+    assert found == (["s"] if secret else [])
+
+
+def test_everything_is_exported_and_another_server_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as server:
+        fill(server)
+        assert run(server, "export", "--all", "-o", str(tmp_path / "all.yaml")) == 0
+        assert "without 1 secrets (--include-secrets)" in capsys.readouterr().err
+        assert run(server, "export", "--all", "--include-secrets", "-o", str(tmp_path / "all")) == 0
+    found = documents((tmp_path / "all.yaml").read_text())
+    assert names(found)[:2] == ["Namespace/shop", "CustomResourceDefinition/carts.shop.example.com"]
+    assert sorted(names(found)[2:]) == ["Cart/mine", "ConfigMap/c", "ConfigMap/elsewhere", "Service/web"]
+    for obj in found:
+        assert "status" not in obj
+        assert obj["metadata"].keys() <= {"name", "namespace", "labels", "annotations"}
+    with serving() as server:
+        assert run(server, "import", str(tmp_path / "all.yaml")) == 0
+        check_copy(server, secret=False)
+        assert "6 objects applied" in capsys.readouterr().err
+        assert run(server, "import", str(tmp_path / "all")) == 0
+        check_copy(server, secret=True)
+
+
+def test_secrets_lie_in_files_for_their_owner_alone(tmp_path: Path) -> None:
+    with serving() as server:
+        fill(server)
+        for target in ("dir", "one.json"):
+            assert run(server, "export", "-n", "shop", "--include-secrets", "-o", str(tmp_path / target)) == 0
+    path = tmp_path / "dir" / "namespaces" / "shop" / "secret" / "s.yaml"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert documents(path.read_text())[0]["data"] == {"k": base64.b64encode(b"hidden").decode()}
+    assert (tmp_path / "dir" / "namespaces" / "shop" / "cart.shop.example.com" / "mine.yaml").exists()
+    assert not (tmp_path / "dir" / "cluster").exists()
+    one = tmp_path / "one.json"
+    assert one.stat().st_mode & 0o777 == 0o600
+    assert json.loads(one.read_text())["kind"] == "List"
+    cart = next(obj for obj in json.loads(one.read_text())["items"] if obj["kind"] == "Cart")
+    assert cart["spec"] == CART["spec"]
+
+
+def test_one_namespace_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as server:
+        fill(server)
+        assert run(server, "export") == 0
+        assert names(documents(capsys.readouterr().out)) == ["ConfigMap/elsewhere"]
+        assert run(server, "export", "-n", "shop") == 0
+        assert names(documents(capsys.readouterr().out)) == ["ConfigMap/c", "Service/web", "Cart/mine"]
+
+
+def test_a_store_is_exported_without_a_server_and_stays_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    storage = f"sqlite:{tmp_path / 'db'}"
+    secret = base64.b64encode(bytes(32)).decode()
+    (tmp_path / "config").write_text(
+        "{apiVersion: apiserver.config.k8s.io/v1, kind: EncryptionConfiguration, resources: [{resources: "
+        f"['*.shop.example.com'], providers: [{{aesgcm: {{keys: [{{name: k, secret: {secret}}}]}}}}]}}]}}"
+    )
+    encrypted = ("--encryption-provider-config", str(tmp_path / "config"))
+    with serving(storage, encryption_provider_config=tmp_path / "config") as server:
+        fill(server)
+        assert run(None, "export", "--all", "--storage", storage, *encrypted) == 1
+        assert "db" in capsys.readouterr().err
+    put(tmp_path / "db", {"/registry/configmaps/shop/broken": b"junk"})
+    before = revision(tmp_path, capsys)
+    target = str(tmp_path / "all.yaml")
+    data = ("--data-dir", str(tmp_path / "nothing"))
+    assert run(None, "export", "--all", "--storage", storage, "-o", target, *encrypted, *data) == 1
+    assert "cannot read /registry/configmaps/shop/broken: the value is not JSON" in capsys.readouterr().err
+    assert revision(tmp_path, capsys) == before
+    with serving() as server:
+        assert run(server, "import", target) == 0
+        check_copy(server, secret=False)
+
+
+def revision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    assert cli.main(["db", "info", str(tmp_path / "db")]) == 0
+    return next(line for line in capsys.readouterr().out.splitlines() if line.startswith("revision:"))
+
+
+def test_a_dry_run_changes_nothing_and_what_fails_does_not_stop_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifests = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Bad Name"}},
+        {"apiVersion": "nowhere.io/v1", "kind": "Thing", "metadata": {"name": "x"}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "good"}, "data": {"a": "b"}},
+    ]
+    path = tmp_path / "some.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+    configmaps = "/api/v1/namespaces/default/configmaps"
+    with serving() as server:
+        assert run(server, "import", "--dry-run", str(path)) == 1
+        assert server.request("GET", configmaps)["items"] == []
+        assert run(server, "import", str(path)) == 1
+        told = capsys.readouterr().err
+        assert "1 objects applied, 2 failed" in told
+        assert "watchkeeper: Thing x" in told
+        assert server.request("GET", f"{configmaps}/good")["data"] == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- 1\n", "not everything in it is an object"),
+        ("kind: ConfigMap\napiVersion: v1\nmetadata: {}\n", "an object in it has no name"),
+        ("{", "some.yaml"),
+    ],
+)
+def test_what_is_no_manifest_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    (tmp_path / "some.yaml").write_text(text)
+    assert cli.main(["import", str(tmp_path / "some.yaml"), "--kubeconfig", str(tmp_path / "none")]) == 1
+    error = capsys.readouterr().err
+    assert "some.yaml" in error
+    assert message in error
+
+
+def test_a_server_that_is_not_there_and_a_store_that_is_none_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+              "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}]}  # fmt: skip
+    (tmp_path / "config").write_text(json.dumps(config))
+    for arguments, word in (
+        (["export", "--kubeconfig", str(tmp_path / "config")], "http://127.0.0.1:1"),
+        (["export", "--kubeconfig", str(tmp_path / "gone")], "gone"),
+        (["export", "--storage", f"sqlite:{tmp_path / 'gone.db'}"], "there is no such file"),
+    ):
+        assert cli.main(arguments) == 1
+        [line] = capsys.readouterr().err.splitlines()
+        assert word in line
