@@ -68,7 +68,7 @@ def read_int(request: Request, name: str) -> int | None:
     digits = text[1:] if text[:1] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    number = int(text[:-len(digits)] + (digits.lstrip("0")[:20] or "0"))
+    number = int(text[: -len(digits)] + (digits.lstrip("0")[:20] or "0"))
     if not -_INT64_MAX - 1 <= number <= _INT64_MAX:
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return number
