@@ -112,6 +112,23 @@ def test_a_second_signal_ends_it_at_once(tmp_path):
             assert process.wait(5) != 0
 
 
+def test_a_signal_ends_a_start_that_waits_for_its_storage(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        storage = f"etcd://127.0.0.1:{deaf.getsockname()[1]}"
+        process = subprocess.Popen(
+            command(tmp_path, "--storage", storage, "--etcd-start-timeout", "60"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            assert "does not answer yet" in process.stderr.readline()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == 0
+            assert process.stdout.read() == ""
+        finally:
+            process.kill()
+            process.communicate()
+
+
 def test_a_port_in_use_is_one_clear_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 
+from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.logs import configure_logging
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.server import Server
@@ -48,7 +49,8 @@ async def _serve(options: ServeOptions) -> int:
     server = Server(options)
     # What is made at the start stays for good: no collection needs to look at it, neither now nor later.
     gc.disable()
-    await server.start()
+    if not await _started(server, stop):
+        return 0
     _announce(server)
     gc.collect()
     gc.freeze()
@@ -57,6 +59,30 @@ async def _serve(options: ServeOptions) -> int:
     log.info("stopping")
     await server.stop()
     return 0
+
+
+async def _started(server: Server, stop: asyncio.Event) -> bool:
+    """Start, unless a signal comes first: a start may wait long for a storage. Raises StartupError."""
+    starting = asyncio.current_task()
+    assert starting is not None
+    tasks = TaskOwner("process")
+    tasks.start("early-stop", _cancel_on(stop, starting))
+    try:
+        await server.start()
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise
+        starting.uncancel()
+        log.info("stopped before it had started")
+        return False
+    finally:
+        await tasks.close()
+    return True
+
+
+async def _cancel_on(stop: asyncio.Event, task: asyncio.Task[int]) -> None:
+    await stop.wait()
+    task.cancel()
 
 
 def _on_signal(stop: asyncio.Event) -> None:
