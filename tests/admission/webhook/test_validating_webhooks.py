@@ -155,3 +155,44 @@ def test_reviews_of_v1beta1_are_sent_to_those_who_want_them_and_need_no_uid(api:
     assert answer.status == 400
     assert hook.reviews[0]["apiVersion"] == "admission.k8s.io/v1beta1"
     assert hook.queries[0] == {"timeout": ["10s"]}
+
+
+def test_a_refused_update_is_asked_about_once(api: Any, hook: Any) -> None:
+    api.create(k="1")
+    hook.answers["/"] = lambda request: {"allowed": False}
+    api.install(api.webhook())
+    assert api.patch(f"{api.configmaps}/a", {"data": {"k": "2"}}).status == 400
+    assert api.call("DELETE", f"{api.configmaps}/a").status == 400
+    assert [r["operation"] for r in hook.requests()] == ["UPDATE", "DELETE"]
+
+
+def test_an_object_that_an_apply_or_a_put_creates_is_asked_about_as_created(api: Any, hook: Any, kit: Any) -> None:
+    api.install(api.webhook(rules=[kit.rule("*", "leases", "coordination.k8s.io"), kit.rule()]))
+    lease = api.object("Lease", "l", "coordination.k8s.io/v1", spec={})
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{api.namespace}/leases"
+    assert api.call("PUT", f"{leases}/l", lease).status == 201
+    applied = api.configmap("a", k="v")
+    path = f"{api.configmaps}/a?fieldManager=me&force=true"
+    assert api.call("PATCH", path, applied, "application/apply-patch+yaml").status == 201
+    assert [(r["operation"], r["oldObject"], r["options"]["kind"]) for r in hook.requests()] == [
+        ("CREATE", None, "CreateOptions"),
+        ("CREATE", None, "CreateOptions"),
+    ]
+    assert "force" not in hook.requests()[1]["options"]
+
+
+def test_who_asks_is_told_in_full(api: Any, hook: Any) -> None:
+    api.install(api.webhook())
+    headers = {
+        "Impersonate-User": "jane",
+        "Impersonate-Uid": "7",
+        "Impersonate-Group": "system:masters",
+        "Impersonate-Extra-Team": "a",
+    }
+    assert api.call("POST", api.configmaps, api.configmap("a"), headers=headers).status == 201
+    assert hook.requests()[0]["userInfo"] == {
+        "username": "jane",
+        "uid": "7",
+        "groups": ["system:masters", "system:authenticated"],
+        "extra": {"team": ["a"]},
+    }

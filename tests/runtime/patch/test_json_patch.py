@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.runtime.patch import JsonPatch
+from watchkeeper.runtime.patch import JsonPatch, PatchError
 
 GENERIC = "the server rejected our request due to an error in our request"
 
@@ -191,3 +191,76 @@ def test_removing_and_adding_again_restores(document: dict[str, Any], data: st.D
         {"op": "remove", "path": "/kept"},
     )
     assert outcome == document
+
+
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [
+        (
+            {"op": "add", "path": "/no/x", "value": 1},
+            'add operation does not apply: doc is missing path: "/no/x": missing value',
+        ),
+        ({"op": "add"}, "add operation failed to decode path: missing value"),
+        (
+            {"op": "add", "path": "/l/9", "value": 1},
+            "error in add for path: '/l/9': Unable to access invalid index: 9: invalid index referenced",
+        ),
+        (
+            {"op": "add", "path": "/l/x", "value": 1},
+            "error in add for path: '/l/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": "
+            "invalid syntax",
+        ),
+        (
+            {"op": "remove", "path": "/m/no"},
+            "error in remove for path: '/m/no': Unable to remove nonexistent key: no: missing value",
+        ),
+        (
+            {"op": "replace", "path": "/no/x"},
+            "replace operation does not apply: doc is missing path: /no/x: missing value",
+        ),
+        (
+            {"op": "replace", "path": "/l/7"},
+            "replace operation does not apply: doc is missing key: /l/7: missing value",
+        ),
+        ({"op": "test", "path": "/m/k", "value": "x"}, "testing value /m/k failed: test failed"),
+        (
+            {"op": "move", "from": "/m/no", "path": "/m/x"},
+            "error in move for path: 'no': Unable to remove nonexistent key: no: missing value",
+        ),
+        (
+            {"op": "move", "path": "/m/x"},
+            "move operation failed to decode from: operation, missing from field: missing value",
+        ),
+        (
+            {"op": "copy", "from": "/no/x", "path": "/m/x"},
+            "copy operation does not apply: doc is missing from path: /no/x: missing value",
+        ),
+        ({"op": "drop"}, "Unexpected kind: drop"),
+        ({}, "Unexpected kind: unknown"),
+    ],
+)
+def test_what_keeps_a_webhooks_patch_from_applying_is_told(operation: Any, said: str) -> None:
+    patch = JsonPatch.of_webhook(orjson.dumps([operation]))
+    with pytest.raises(PatchError) as raised:
+        patch.result({"m": {"k": "v"}, "l": [1]})
+    assert str(raised.value) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"{}", "json: cannot unmarshal object into Go value of type jsonpatch.Patch"),
+        (b'["x"]', "json: cannot unmarshal string into Go value of type jsonpatch.Operation"),
+        (b"[", "unexpected end of JSON input"),
+    ],
+)
+def test_what_is_no_patch_of_a_webhook_is_told(text: bytes, said: str) -> None:
+    with pytest.raises(PatchError) as raised:
+        JsonPatch.of_webhook(text)
+    assert str(raised.value) == said
+
+
+def test_a_webhooks_patch_may_be_long_and_null_is_none() -> None:
+    assert JsonPatch.of_webhook(b"null").operations == []
+    operations = [{"op": "add", "path": "/k", "value": i} for i in range(10_001)]
+    assert JsonPatch.of_webhook(orjson.dumps(operations)).result({}) == {"k": 10_000}

@@ -1,0 +1,147 @@
+"""Posting to webhooks over connections that are kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from watchkeeper.aio.http_client import HttpError, JsonPoster, ResolveError
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+async def read_request(reader: asyncio.StreamReader) -> tuple[str, bytes]:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    return head.split(b"\r\n")[0].decode(), await reader.readexactly(length)
+
+
+def with_server(serve: Serve, use: Callable[[int], Awaitable[None]]) -> None:
+    async def run() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        try:
+            await use(server.sockets[0].getsockname()[1])
+        finally:
+            server.close()
+
+    asyncio.run(run())
+
+
+def test_a_connection_is_used_again_and_opened_anew_when_it_was_closed_meanwhile() -> None:
+    connections: list[list[str]] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen: list[str] = []
+        connections.append(seen)
+        for _ in range(2):
+            line, _body = await read_request(reader)
+            seen.append(line)
+            writer.write(OK)
+        writer.close()
+
+    async def use(port: int) -> None:
+        poster = JsonPoster(f"http://127.0.0.1:{port}/hook")
+        for i in range(3):
+            answer = await poster.post(b"{}", timeout=5, query=f"timeout={i}s")
+            assert (answer.status, answer.body) == (200, b"{}")
+            await asyncio.sleep(0.01)
+        poster.close()
+
+    with_server(serve, use)
+    assert connections == [
+        ["POST /hook?timeout=0s HTTP/1.1", "POST /hook?timeout=1s HTTP/1.1"],
+        ["POST /hook?timeout=2s HTTP/1.1"],
+    ]
+
+
+def test_bodies_come_whole_in_chunks_or_until_the_end() -> None:
+    answers = [
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\n\r\nabcde",
+    ]
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(answers.pop(0))
+        writer.close()
+
+    async def use(port: int) -> None:
+        poster = JsonPoster(f"http://127.0.0.1:{port}")
+        assert (await poster.post(b"{}", timeout=5)).body == b"abcde"
+        assert (await poster.post(b"{}", timeout=5)).body == b"abcde"
+
+    with_server(serve, use)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"", "EOF"),
+        (b"nonsense\r\n\r\n", 'net/http: HTTP/1.x transport connection broken: malformed HTTP response "nonsense"'),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", "net/http: HTTP/1.x transport connection broken: "),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", "EOF"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", "the answer has more than 100 bytes"),
+    ],
+)
+def test_what_is_no_answer_is_said_to_be_none(answer: bytes, said: str) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(answer)
+        writer.close()
+
+    async def use(port: int) -> None:
+        poster = JsonPoster(f"http://127.0.0.1:{port}/p", max_body=100)
+        with pytest.raises(HttpError) as raised:
+            await poster.post(b"{}", timeout=5)
+        assert str(raised.value).startswith(f'Post "http://127.0.0.1:{port}/p": {said}')
+
+    with_server(serve, use)
+
+
+def test_a_server_without_tls_is_told_from_one_with_another_certificate() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async def use(port: int) -> None:
+        poster = JsonPoster(f"https://127.0.0.1:{port}/")
+        with pytest.raises(HttpError, match="http: server gave HTTP response to HTTPS client"):
+            await poster.post(b"{}", timeout=5)
+
+    with_server(serve, use)
+
+
+def test_whoever_resolves_decides_where_a_connection_goes() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(OK)
+
+    async def use(port: int) -> None:
+        async def resolve() -> tuple[str, int]:
+            return "127.0.0.1", port
+
+        async def fail() -> tuple[str, int]:
+            raise ResolveError('service "s" not found')
+
+        found = await JsonPoster("http://s.ns.svc:443/", resolve=resolve).post(b"{}", timeout=5)
+        assert found.status == 200
+        with pytest.raises(HttpError) as raised:
+            await JsonPoster("http://s.ns.svc:443/", resolve=fail).post(b"{}", timeout=5)
+        assert str(raised.value) == 'Post "http://s.ns.svc:443/": service "s" not found'
+
+    with_server(serve, use)
+
+
+def test_no_answer_in_time_is_an_exceeded_deadline() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async def use(port: int) -> None:
+        with pytest.raises(HttpError, match="context deadline exceeded"):
+            await JsonPoster(f"http://127.0.0.1:{port}/").post(b"{}", timeout=0.05)
+
+    with_server(serve, use)
