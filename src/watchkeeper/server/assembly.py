@@ -104,6 +104,7 @@ class Assembly:
         """`storage` is open, and closed by whoever opened it."""
         self.storage = storage
         self.options = options
+        self._cached: set[GroupResource] = set()
         self.scheme: Scheme = builtin_scheme()
         self.records = ServiceRecords(lambda resource: self.registry.find(resource))
         self.allocator = ServiceAllocator(options.service_networks, options.node_ports, self.records)
@@ -301,9 +302,11 @@ class Assembly:
         """
         store = self.registry.find(resource)
         prefix = f"{store.prefix}/{namespace}/"
-        if not await store.storage.count(prefix):
+        # The first list starts the cache; from then on it knows how many there are.
+        if resource in self._cached and not await store.storage.count(prefix):
             return []
         found = await store.storage.get_list(prefix, ListOptions(resource_version="0"))
+        self._cached.add(resource)
         return [item.data() for item in found.items]
 
     def _namespace_is_ending(self, name: str) -> bool | Awaitable[bool | None] | None:

@@ -8,7 +8,6 @@ from typing import Any
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
 from watchkeeper.admission.limits.constraints import claim_faults, container_faults, pod_resources
 from watchkeeper.admission.refusal import forbidden
-from watchkeeper.meta.gvk import GroupKind
 
 Object = dict[str, Any]
 Limit = Mapping[str, Any]
@@ -17,8 +16,7 @@ ReadRanges = Callable[[str], Awaitable[Sequence[Mapping[str, Any]]]]
 """Namespace -> its LimitRanges, as fresh as can be had at no great cost, ordered by name."""
 
 ANNOTATION = "kubernetes.io/limit-ranger"
-_POD = GroupKind("", "Pod")
-_CLAIM = GroupKind("", "PersistentVolumeClaim")
+_KINDS = frozenset({"Pod", "PersistentVolumeClaim"})
 
 
 class LimitRanger(BasePlugin):
@@ -60,14 +58,15 @@ def _limits(limit_range: Mapping[str, Any]) -> Sequence[Limit]:
 
 def _concerns(attributes: Attributes) -> bool:
     """Whether limits apply: to Pods when they are created or resized, to claims whenever they are written."""
-    kind, update = attributes.kind.group_kind, attributes.operation is Operation.UPDATE
-    if kind not in (_POD, _CLAIM) or attributes.obj is None:
+    kind = attributes.kind
+    if kind.kind not in _KINDS or kind.group or attributes.obj is None:
         return False
+    update = attributes.operation is Operation.UPDATE
     if update and ((attributes.old or {}).get("metadata") or {}).get("deletionTimestamp") is not None:
         return False
     if attributes.subresource:
-        return kind == _POD and attributes.subresource == "resize" and update
-    return kind == _CLAIM or not update
+        return update and attributes.subresource == "resize" and kind.kind == "Pod"
+    return not update or kind.kind == "PersistentVolumeClaim"
 
 
 def _set_defaults(pod: Object, limits: Sequence[Limit]) -> None:
