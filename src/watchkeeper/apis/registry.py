@@ -63,6 +63,7 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.storage.csistoragecapacity",
     "watchkeeper.apis.storage.volumeattachment",
     "watchkeeper.apis.node.runtimeclass",
+    "watchkeeper.apis.authentication.token_request",
     "watchkeeper.apis.certificates.signingrequest",
     "watchkeeper.apis.admissionregistration.webhooks",
     "watchkeeper.apis.admissionregistration.validating",

@@ -227,3 +227,14 @@ def test_the_servers_own_controllers_are_asked_about_too(api: Any, hook: Any, ki
         found = {(r["operation"], r["resource"]["resource"], r.get("subResource"), r.get("name")) for r in asked}
         assert ("DELETE", "configmaps", None, None) in found
         assert ("UPDATE", "namespaces", "finalize", name) in found
+
+
+def test_a_request_for_a_token_is_shown_with_its_defaults(api: Any, hook: Any, kit: Any) -> None:
+    accounts = f"/api/v1/namespaces/{api.namespace}/serviceaccounts"
+    api.call("POST", accounts, api.object("ServiceAccount", "s"))
+    api.install(api.webhook(rules=[kit.rule("CREATE", "serviceaccounts/token")]))
+    answer = api.call("POST", f"{accounts}/s/token", {"spec": {"audiences": ["x"]}})
+    assert answer.status == 201, answer
+    (asked,) = hook.requests()
+    assert (asked["kind"]["kind"], asked["name"], asked["subResource"]) == ("TokenRequest", "s", "token")
+    assert asked["object"]["spec"]["expirationSeconds"] == 3600
