@@ -176,3 +176,10 @@ def test_an_admission_plugin_that_changes_objects_in_place_does_not_change_the_o
         assert meddler.old_image == "one"
 
     asyncio.run(_served(work))
+
+
+def test_no_plugin_of_the_server_stands_in_the_way_of_sharing() -> None:
+    async def work(_call: Call, assembly: Assembly) -> None:
+        assert Operation.UPDATE not in assembly.services.admission.deep
+
+    asyncio.run(_served(work))

@@ -23,6 +23,7 @@ class LimitRanger(BasePlugin):
     """Gives containers what LimitRanges say they get by default, and refuses what is out of bounds."""
 
     name = "LimitRanger"
+    deep = False  # of updates it changes those of the resize subresource only, which share nothing
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
 
     def __init__(self, read: ReadRanges) -> None:
