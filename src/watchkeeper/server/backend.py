@@ -108,8 +108,8 @@ async def _until_it_answers(kv: KV, config: EtcdConfig, patience: float) -> None
     trouble: KVError | None = None
     while (left := deadline - loop.time()) > 0:
         try:
+            await kv.status()  # knows its own time
             async with asyncio.timeout(left):
-                await kv.status()
                 await kv.current_revision()
             return
         except (AccessDenied, Corrupt) as error:

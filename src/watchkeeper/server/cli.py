@@ -41,7 +41,7 @@ def parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="watchkeeper", description="A Kubernetes-compatible API server.")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
-    serve = commands.add_parser("serve", help="serve the API until told to stop")
+    serve = commands.add_parser("serve", help="serve the API until told to stop", allow_abbrev=False)
     add_serve_options(serve, environ)
     serve.set_defaults(run=_serve)
 
