@@ -16,6 +16,7 @@ from watchkeeper.admission.webhook.answer import JSON_PATCH, Answer
 from watchkeeper.admission.webhook.caller import ADMIT, Caller
 from watchkeeper.admission.webhook.errors import CallFailed
 from watchkeeper.admission.webhook.hook import Hook
+from watchkeeper.admission.webhook.rule_index import Relevant, RuleIndex
 from watchkeeper.admission.webhook.selection import Selection, Selector
 from watchkeeper.admission.webhook.source import HookSource
 from watchkeeper.meta import errors
@@ -51,29 +52,27 @@ class MutatingWebhooks(BasePlugin):
 
     def __init__(self, source: HookSource, selector: Selector, caller: Caller) -> None:
         self._source = source
+        self._index = RuleIndex(source, selector.equivalents)
         self._selector = selector
         self._caller = caller
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         """Ask whom the request concerns."""
-        hooks = self._source.hooks
-        if not hooks or is_exempt(attributes):
+        if not self._source.hooks:
             return None
-        selection = self._selector.begin(attributes)
-        if not any(selection.may_match(hook) for hook in hooks):
+        relevant = self._index.relevant(attributes)
+        if not relevant or is_exempt(attributes):
             return None
-        return self._ask_all(attributes, selection, hooks)
+        return self._ask_all(attributes, self._selector.begin(attributes), relevant)
 
-    async def _ask_all(self, attributes: Attributes, selection: Selection, hooks: tuple[Hook, ...]) -> None:
+    async def _ask_all(self, attributes: Attributes, selection: Selection, relevant: Relevant) -> None:
         passes = attributes.reinvocation
         if passes is None:
             passes = attributes.reinvocation = Reinvocation()
         memory: _Memory = passes.values.setdefault(self.name, _Memory())
         if passes.running and memory.invoked and memory.output != _fingerprint(attributes.obj):
             memory.changed()
-        for index, hook in enumerate(hooks):
-            if not selection.may_match(hook):
-                continue
+        for index, hook in relevant:
             match = await selection.match(hook, ADMIT)
             if match is None or (passes.running and hook.uid not in memory.again):
                 # The second pass asks nobody who was not asked before.

@@ -44,10 +44,6 @@ class Selection:
         self._questions: Questions | None = None
         self.objects = VersionedObjects(attributes)
 
-    def may_match(self, hook: Hook) -> bool:
-        """Whether the rules of a webhook are about the request at all; told at once."""
-        return hook.criteria.match_rules(self._attributes, self._selector.equivalents) is not None
-
     async def match(self, hook: Hook, step: str) -> Match | None:
         """As what the request is shown to a webhook; None when it is not asked. Raises ApiError.
 

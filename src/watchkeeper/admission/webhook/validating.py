@@ -10,6 +10,7 @@ from watchkeeper.admission.matching import Match, is_exempt
 from watchkeeper.admission.webhook import notes
 from watchkeeper.admission.webhook.caller import VALIDATING, Caller
 from watchkeeper.admission.webhook.hook import Hook
+from watchkeeper.admission.webhook.rule_index import Relevant, RuleIndex
 from watchkeeper.admission.webhook.selection import Selection, Selector
 from watchkeeper.admission.webhook.source import HookSource
 from watchkeeper.meta.errors import ApiError
@@ -22,21 +23,22 @@ class ValidatingWebhooks(BasePlugin):
 
     def __init__(self, source: HookSource, selector: Selector, caller: Caller) -> None:
         self._source = source
+        self._index = RuleIndex(source, selector.equivalents)
         self._selector = selector
         self._caller = caller
 
     def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         """Ask whom the request concerns."""
-        hooks = self._source.hooks
-        if not hooks or is_exempt(attributes):
+        if not self._source.hooks:
             return None
-        selection = self._selector.begin(attributes)
-        relevant = [hook for hook in hooks if selection.may_match(hook)]
-        return self._ask(attributes, selection, relevant) if relevant else None
+        relevant = self._index.relevant(attributes)
+        if not relevant or is_exempt(attributes):
+            return None
+        return self._ask(attributes, self._selector.begin(attributes), relevant)
 
-    async def _ask(self, attributes: Attributes, selection: Selection, hooks: list[Hook]) -> None:
+    async def _ask(self, attributes: Attributes, selection: Selection, relevant: Relevant) -> None:
         asked: list[tuple[Hook, Match]] = []
-        for hook in hooks:
+        for _, hook in relevant:
             match = await selection.match(hook, VALIDATING)
             if match is not None:
                 await selection.objects.at(match.kind)
