@@ -1,22 +1,28 @@
-"""What every cluster begins with: the system's namespaces, and the roles and bindings that make RBAC usable."""
+"""What every cluster begins with: the system's namespaces, classes, roles and bindings, and the server's own Service.
+
+All is written before the server is ready, as many objects at a time as a store likes to commit together, and only what
+is missing; what is there stays as somebody may have changed it, unless it asks to be kept up to date.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from watchkeeper.authz.bootstrap.policy import initial_policy
-from watchkeeper.authz.bootstrap.words import GROUP
+from watchkeeper.authz.bootstrap.reconcile import reconciled
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
+from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.rest import Context, CreateOptions
 from watchkeeper.registry.store import Store
 from watchkeeper.request.user import LOOPBACK
 from watchkeeper.runtime.scheme import Scheme
-from watchkeeper.storage.errors import CorruptObjects
-from watchkeeper.storage.interface import ListOptions
+from watchkeeper.server import flow_control, own_service
+from watchkeeper.storage.errors import CorruptObjects, KeyNotFound, StorageError
+from watchkeeper.storage.interface import ListOptions, StoredObject
 
 log = logging.getLogger(__name__)
 
@@ -44,43 +50,96 @@ _AT_A_TIME = 32
 """Writes under way together, so that a store that groups commits can."""
 
 
-class Bootstrap:
-    """Creates what is missing; what is there stays as somebody may have changed it."""
+Reconcile = Callable[[Object, Object], "Object | None"]
+"""(stored, expected) -> what to store instead; None when it is right as it is."""
 
-    def __init__(self, scheme: Scheme, stores: Sequence[Store]) -> None:
-        """`stores`: those of namespaces, priority classes and the four kinds of RBAC."""
+
+class Bootstrap:
+    """Creates what is missing, and puts right what asks for it."""
+
+    def __init__(self, scheme: Scheme, find: Callable[[GroupResource], Store]) -> None:
+        """`find` gives the store of a resource."""
         self._scheme = scheme
-        self._stores = {(store.resource.group, store.resource.resource): store for store in stores}
+        self._find = find
 
     async def namespaces(self) -> None:
         """Create the system's namespaces."""
-        wanted = ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES)
-        await self._create_missing(self._stores["", "namespaces"], wanted)
+        await self._ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES)
 
     async def priority_classes(self) -> None:
         """Create the priority classes of a cluster's own Pods."""
-        await self._create_missing(self._stores["scheduling.k8s.io", "priorityclasses"], map(dict, PRIORITY_CLASSES))
+        await self._ensure(map(dict, PRIORITY_CLASSES))
 
     async def policy(self) -> None:
         """Create the initial roles, then the bindings to them."""
-        by_kind: dict[str, list[Object]] = {}
-        for obj in initial_policy():
-            by_kind.setdefault(obj["kind"], []).append(obj)
-        for kind, objects in by_kind.items():
-            await self._create_missing(self._stores[GROUP, f"{kind.lower()}s"], objects)
+        objects = initial_policy()
+        for is_binding in (False, True):
+            wanted = [obj for obj in objects if obj["kind"].endswith("Binding") is is_binding]
+            await self._ensure(wanted, reconcile=reconciled)
 
-    async def _create_missing(self, store: Store, wanted: Iterable[Object]) -> None:
-        there: set[str] = set()
+    async def flow_control(self) -> None:
+        """Create the priority levels, then the flow schemas that lead to them."""
+        await self._ensure(flow_control.priority_levels(), reconcile=_updated_spec)
+        await self._ensure(
+            flow_control.flow_schemas(),
+            reconcile=_updated_spec,
+            status=lambda schema: flow_control.dangling_condition(schema, now_text()),
+        )
+
+    async def own_service(self, networks: tuple[str, ...], port: int, address: str, client_ca: str) -> None:
+        """Create the Service of the server, which listens on `port` of `address` ("": on loopback only)."""
+        await self._ensure([own_service.own_service(networks, port)])
+        if client_ca:
+            await self._ensure([own_service.trust(client_ca)], reconcile=_replaced("data"))
+        await self._ensure(
+            [own_service.service_cidr(networks)], status=lambda _: own_service.service_cidr_status(now_text())
+        )
+        if address:
+            wanted = own_service.own_endpoints(address, port)
+            await self._ensure(wanted, reconcile=_replaced("subsets", "endpoints", "ports"))
+
+    async def _ensure(
+        self,
+        wanted: Iterable[Object],
+        *,
+        reconcile: Reconcile | None = None,
+        status: Callable[[Object], Object] | None = None,
+    ) -> None:
+        """Have objects, new ones with a status. Kinds are looked up as a whole: there are few objects at first."""
+        by_store: dict[GroupResource, list[Object]] = {}
+        for obj in wanted:
+            group = obj["apiVersion"].rpartition("/")[0]
+            by_store.setdefault(GroupResource(group, _plural(obj["kind"])), []).append(obj)
+        work = []
+        for resource, objects in by_store.items():
+            try:
+                store = self._find(resource)
+            except KeyError:
+                continue  # turned off
+            there = await self._there(store, objects)
+            for obj in objects:
+                stored = there.get(_key(store, obj))
+                if stored is None:
+                    work.append(self._create(store, obj, status))
+                elif reconcile is not None and (better := reconcile(stored.data(), obj)) is not None:
+                    work.append(self._replace(store, stored, better))
+        for start in range(0, len(work), _AT_A_TIME):
+            await asyncio.gather(*work[start : start + _AT_A_TIME])
+
+    @staticmethod
+    async def _there(store: Store, wanted: list[Object]) -> dict[str, StoredObject]:
+        prefix = store.prefix
+        namespaces = {obj["metadata"].get("namespace", "") for obj in wanted}
+        if len(namespaces) == 1 and "" not in namespaces:
+            prefix = f"{prefix}/{namespaces.pop()}"
         try:
-            found = await store.storage.get_list(f"{store.prefix}/", ListOptions())
-            there = {item.key for item in found.items}
+            found = await store.storage.get_list(f"{prefix}/", ListOptions())
         except CorruptObjects as error:
             log.error("what there is of %s is not known: %s", store.resource, error)
-        missing = [obj for obj in wanted if _key(store, obj) not in there]
-        for start in range(0, len(missing), _AT_A_TIME):
-            await asyncio.gather(*(self._create(store, obj) for obj in missing[start : start + _AT_A_TIME]))
+            return {}
+        return {item.key: item for item in found.items}
 
-    async def _create(self, store: Store, obj: Object) -> None:
+    async def _create(self, store: Store, obj: Object, status: Callable[[Object], Object] | None) -> None:
         group, _, version = obj["apiVersion"].rpartition("/")
         kind = self._scheme.kind(GroupVersionKind(group, version, obj["kind"]))
         decoded = kind.decode(obj, None)
@@ -88,11 +147,53 @@ class Bootstrap:
             kind.default(decoded)
         context = Context(user=LOOPBACK, namespace=obj["metadata"].get("namespace", ""))
         try:
-            await store.create(context, decoded, CreateOptions())
+            created = await store.create(context, decoded, CreateOptions())
+            if status is not None and isinstance(created, StoredObject):
+                await self._replace(store, created, {**created.data(), "status": status(created.data())})
         except ApiError as error:
             # A server that misses a role is of more use than none.
             if error.reason != "AlreadyExists":
                 log.error("cannot create %s %s: %s", obj["kind"], obj["metadata"]["name"], error.message)
+
+    @staticmethod
+    async def _replace(store: Store, stored: StoredObject, better: Object) -> None:
+        """Store what an object should be, unless somebody has changed it meanwhile."""
+
+        def change(current: StoredObject | None) -> Object:
+            if current is None:
+                raise KeyNotFound("it is gone", stored.key)
+            return better if current.resource_version == stored.resource_version else current.data()
+
+        try:
+            await store.storage.guaranteed_update(stored.key, change)
+        except StorageError as error:
+            log.error("cannot update %s: %s", stored.key, error)
+
+
+def _updated_spec(stored: Object, expected: Object) -> Object | None:
+    """The spec that it should have, if it wants to be kept up to date."""
+    automatic = (stored["metadata"].get("annotations") or {}).get(flow_control.AUTO_UPDATE)
+    if automatic == "false" or stored["spec"] == expected["spec"]:
+        return None
+    metadata = {**stored["metadata"], "generation": stored["metadata"].get("generation", 0) + 1}
+    return {**stored, "metadata": metadata, "spec": expected["spec"]}
+
+
+def _replaced(*fields: str) -> Reconcile:
+    """Put fields right."""
+
+    def reconcile(stored: Object, expected: Object) -> Object | None:
+        changes = {f: expected[f] for f in fields if f in expected and (stored.get(f) or None) != (expected[f] or None)}
+        return {**stored, **changes} if changes else None
+
+    return reconcile
+
+
+def _plural(kind: str) -> str:
+    lower = kind.lower()
+    if lower.endswith("ss"):
+        return f"{lower}es"
+    return lower if lower.endswith("s") else f"{lower}s"
 
 
 def _key(store: Store, obj: Object) -> str:

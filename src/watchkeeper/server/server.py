@@ -43,7 +43,8 @@ from watchkeeper.server.http.listener import Listener
 from watchkeeper.server.kubeconfig import write_kubeconfig
 from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
 from watchkeeper.server.metrics.storage import StorageMetrics
-from watchkeeper.server.options import ServeOptions
+from watchkeeper.server.options import DEFAULT_PORT, ServeOptions
+from watchkeeper.server.own_service import advertised_address
 from watchkeeper.server.policy_feed import RESOURCES, Followed, PolicyFeed
 from watchkeeper.server.runtime_config import served_resources
 from watchkeeper.server.service_account_key import service_account_key
@@ -144,7 +145,7 @@ class Server:
         await check_encryption(self.storage, self.assembly.registry.stores())
         self.assembly.services.min_request_timeout = options.min_request_timeout
         await self.assembly.load_allocations()
-        await self._bootstrap()
+        await self._bootstrap(_port_of(sockets))
         for name, followed, followed_resources in self.assembly.followed():
             await self._follow(name, followed, followed_resources)
         self.assembly.custom.start()
@@ -185,18 +186,21 @@ class Server:
             return AlwaysAllow()
         return AuthorizerUnion([PrivilegedGroup(), RbacAuthorizer(self.policy)])
 
-    async def _bootstrap(self) -> None:
-        """Create what every cluster begins with, and follow the roles and bindings there are."""
-        policy_stores = {kind: self.assembly.store(r.group, r.resource) for kind, r in RESOURCES.items()}
-        stores = [
-            self.assembly.store("", "namespaces"),
-            self.assembly.store("scheduling.k8s.io", "priorityclasses"),
-            *policy_stores.values(),
-        ]
-        bootstrap = Bootstrap(self.assembly.scheme, stores)
+    async def _bootstrap(self, port: int) -> None:
+        """Create what every cluster begins with, and follow the roles and bindings there are.
+
+        `port` is where the server listens, 0 for nowhere but on a unix socket.
+        """
+        options = self.options
+        bootstrap = Bootstrap(self.assembly.scheme, lambda r: self.assembly.store(r.group, r.resource))
         await bootstrap.namespaces()
         await bootstrap.priority_classes()
-        if self.options.authorization != "RBAC":
+        await bootstrap.flow_control()
+        authorities = options.client_ca.read_text() if options.client_ca is not None else ""
+        address = advertised_address(options.bind) if options.tcp else ""
+        networks = tuple(self.assembly.options.service_networks)
+        await bootstrap.own_service(networks, port or DEFAULT_PORT, address, authorities)
+        if options.authorization != "RBAC":
             return
         await bootstrap.policy()
         await self._follow("rbac-policy", self.policy, RESOURCES)
@@ -303,6 +307,10 @@ class Server:
             except Exception:
                 log.exception("%s did not end well", name)
         self.state = State.STOPPED
+
+
+def _port_of(sockets: list[socket.socket]) -> int:
+    return next((int(s.getsockname()[1]) for s in sockets if s.family != socket.AF_UNIX), 0)
 
 
 def _close(sockets: list[socket.socket]) -> None:

@@ -1,0 +1,120 @@
+"""How the cluster knows its own API server: the Service `kubernetes`, where it leads, and whom the server trusts."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import Any
+
+Object = dict[str, Any]
+
+_NAME = "kubernetes"
+_PORT = 443
+_ANY = ("0.0.0.0", "::", "")
+
+
+def own_service(networks: tuple[str, ...], port: int) -> Object:
+    """The Service, at the first address of the first network; `port` is where the server listens."""
+    network = ipaddress.ip_network(networks[0])
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": _NAME,
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": str(network[1]),
+            "ipFamilyPolicy": "SingleStack",
+            "ports": [{"name": "https", "port": _PORT, "protocol": "TCP", "targetPort": port}],
+            "sessionAffinity": "None",
+            "type": "ClusterIP",
+        },
+    }
+
+
+def own_endpoints(address: str, port: int) -> list[Object]:
+    """The Endpoints and the EndpointSlice of that Service."""
+    ports = [{"name": "https", "port": port, "protocol": "TCP"}]
+    family = "IPv6" if ":" in address else "IPv4"
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Endpoints",
+            "metadata": {
+                "name": _NAME,
+                "namespace": "default",
+                "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
+            },
+            "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
+        },
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "name": _NAME,
+                "namespace": "default",
+                "labels": {"kubernetes.io/service-name": _NAME},
+            },
+            "addressType": family,
+            "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+            "ports": ports,
+        },
+    ]
+
+
+def advertised_address(bind: str) -> str:
+    """Where others reach a server that listens on `bind`; "" when that is this machine only.
+
+    Endpoints cannot have loopback addresses, so a server on one of those has no Endpoints, as the reference has none.
+    """
+    address = _outward_address() if bind in _ANY else bind
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    return "" if found.is_loopback or found.is_link_local or found.is_unspecified else str(found)
+
+
+def _outward_address() -> str:
+    """The address of the interface that leads out of this machine. Sends nothing."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(("192.0.2.1", 9))
+            address: str = probe.getsockname()[0]
+            return address
+    except OSError:
+        return ""
+
+
+def service_cidr(networks: tuple[str, ...]) -> Object:
+    """The networks that Services get their addresses from."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": _NAME},
+        "spec": {"cidrs": list(networks)},
+    }
+
+
+def service_cidr_status(now: str) -> Object:
+    """The status of networks that are in use."""
+    condition = {
+        "type": "Ready",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "",
+        "message": "Kubernetes default Service CIDR is ready",
+    }
+    return {"conditions": [condition]}
+
+
+def trust(client_ca: str) -> Object:
+    """Where extension servers learn by whom client certificates are signed."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
+        "data": {"client-ca-file": client_ca},
+    }
