@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import ssl
 
@@ -9,6 +10,9 @@ from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster
 from watchkeeper.webhook.client_config import ClientConfig
 from watchkeeper.webhook.services import ServiceResolver
 from watchkeeper.webhook.status import error_of
+
+_RETRIES = 10
+_TIMED_OUT = "context deadline exceeded"
 
 
 class WebhookError(Exception):
@@ -46,17 +50,41 @@ class Client:
     async def post(self, body: bytes, *, timeout: float) -> bytes:
         """The body of the answer to a review; `timeout` in seconds, which the webhook is told in whole ones.
 
-        Raises WebhookError.
+        A webhook that asks for it is asked again later, as long as there is time. Raises WebhookError.
         """
+        query = f"timeout={math.ceil(timeout)}s"
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout
+        for _ in range(_RETRIES):
+            answer = await self._send(body, query, end - loop.time())
+            wait = _wait_asked(answer)
+            if wait is None:
+                break
+            left = end - loop.time()
+            await asyncio.sleep(min(wait, left))
+            if wait >= left:
+                raise WebhookError(_TIMED_OUT)
+        else:
+            answer = await self._send(body, query, end - loop.time())
+        return _content(answer)
+
+    async def _send(self, body: bytes, query: str, seconds: float) -> HttpAnswer:
         try:
-            answer = await self._poster.post(body, timeout=timeout, query=f"timeout={math.ceil(timeout)}s")
+            return await self._poster.post(body, timeout=seconds, query=query)
         except HttpError as problem:
             raise WebhookError(str(problem)) from problem
-        return _content(answer)
 
     def close(self) -> None:
         """Close idle connections. What is being posted goes on."""
         self._poster.close()
+
+
+def _wait_asked(answer: HttpAnswer) -> float | None:
+    """After how many seconds a webhook that is overloaded or broken wants to be asked again, None for not at all."""
+    if answer.status != 429 and answer.status < 500:
+        return None
+    text = answer.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() else None
 
 
 def _content(answer: HttpAnswer) -> bytes:

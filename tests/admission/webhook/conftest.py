@@ -31,7 +31,8 @@ _numbers = itertools.count(1)
 class Hook:
     """A webhook server. `answers` makes the response to each review's request, by the path it was sent to.
 
-    An answer may be a dict (the response; uid and allowed are filled in), bytes (a body), or a pair (status, body).
+    An answer may be a dict (the response; uid and allowed are filled in), bytes (a body), or a tuple
+    (status, body, *headers).
     """
 
     def __init__(self, certificate: ServingCertificate, host: str = "127.0.0.1") -> None:
@@ -53,11 +54,13 @@ class Hook:
                 outer.paths.append(where.path)
                 outer.queries.append(parse_qs(where.query))
                 given = outer.answer(where.path, review)
-                status, given = given if isinstance(given, tuple) else (200, given)
+                status, given, *headers = given if isinstance(given, tuple) else (200, given)
                 body = given if isinstance(given, bytes) else json.dumps(given).encode()
                 self.send_response(status)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(body)))
+                for name, value in headers:
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)
 

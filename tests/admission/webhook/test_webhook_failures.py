@@ -106,6 +106,17 @@ def test_a_webhook_that_takes_too_long_is_given_up(api: Any, hook: Any) -> None:
     assert time.monotonic() - begun < 1.4
 
 
+def test_a_webhook_is_asked_again_when_it_says_so(api: Any, hook: Any) -> None:
+    hook.answers["/"] = lambda r: (503, b"", ("retry-after", "0")) if len(hook.reviews) < 3 else {}
+    api.install(api.webhook(timeoutSeconds=2))
+    assert api.create().status == 201
+    assert len(hook.reviews) == 3
+    hook.answers["/"] = lambda r: (429, b"", ("retry-after", "5"))
+    begun = time.monotonic()
+    assert api.create("b", query="?timeout=10s").message == f"{FAILED}failed to call webhook: context deadline exceeded"
+    assert time.monotonic() - begun < 3
+
+
 def test_a_webhook_has_no_more_time_than_the_request(api: Any, hook: Any) -> None:
     hook.answers["/"] = lambda r: wait(1.5)
     api.install(api.webhook(failurePolicy="Ignore"))
