@@ -22,6 +22,7 @@ class RuntimeClass(BasePlugin):
     """Gives new Pods the overhead, node selector and tolerations of their runtime class."""
 
     name = "RuntimeClass"
+    deep = False
     operations = frozenset({Operation.CREATE})
 
     def __init__(self, find: FindRuntimeClass) -> None:

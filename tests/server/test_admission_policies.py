@@ -1,0 +1,93 @@
+"""Admission policies in a running server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle, RequestFailed
+
+Object = dict[str, Any]
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}
+
+
+def install(server: Handle, kind: str, spec: Object, binding: Object | None = None) -> None:
+    """A policy and its binding, both called p."""
+    constraints = {"matchConstraints": {"resourceRules": [RULE]}}
+    plural = "mutatingadmissionpolicies" if kind.startswith("M") else "validatingadmissionpolicies"
+    server.request("POST", f"{ADMISSION}/{plural}", {"metadata": {"name": "p"}, "spec": {**constraints, **spec}})
+    actions = {} if kind.startswith("M") else {"validationActions": ["Deny"]}
+    bound = {"metadata": {"name": "p"}, "spec": {"policyName": "p", **actions, **(binding or {})}}
+    server.request("POST", f"{ADMISSION}/{plural.replace('policies', 'policybindings')}", bound)
+
+
+def config_map(name: str, **data: str) -> Object:
+    return {"metadata": {"name": name}, "data": data}
+
+
+def limits() -> Object:
+    """The definition of a kind that parameters are of."""
+    properties = {"most": {"type": "integer"}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+    }
+    names = {"plural": "limits", "kind": "Limit"}
+    spec = {"group": "example.io", "scope": "Namespaced", "names": names, "versions": [version]}
+    return {"metadata": {"name": "limits.example.io"}, "spec": spec}
+
+
+def test_parameters_are_custom_resources_read_at_the_moment_of_the_request() -> None:
+    with Server(storage="memory:") as server:
+        server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", limits())
+        check = {
+            "expression": "size(object.data) <= params.most",
+            "messageExpression": "'more than %d'.format([params.most])",
+        }
+        spec = {"paramKind": {"apiVersion": "example.io/v1", "kind": "Limit"}, "validations": [check]}
+        ref = {"paramRef": {"name": "few", "namespace": "default", "parameterNotFoundAction": "Deny"}}
+        install(server, "ValidatingAdmissionPolicy", spec, ref)
+        with pytest.raises(RequestFailed, match="no params found"):
+            server.request("POST", CONFIG_MAPS, config_map("a", x="1"))
+        few = {"apiVersion": "example.io/v1", "kind": "Limit", "metadata": {"name": "few"}, "most": 1}
+        server.request("POST", "/apis/example.io/v1/namespaces/default/limits", few)
+        server.request("POST", CONFIG_MAPS, config_map("a", x="1"))
+        with pytest.raises(RequestFailed, match="denied request: more than 1"):
+            server.request("POST", CONFIG_MAPS, config_map("b", x="1", y="2"))
+
+
+def test_a_policy_that_is_unbound_decides_no_longer() -> None:
+    with Server(storage="memory:") as server:
+        install(server, "ValidatingAdmissionPolicy", {"validations": [{"expression": "false"}]})
+        with pytest.raises(RequestFailed, match="failed expression: false"):
+            server.request("POST", CONFIG_MAPS, config_map("a"))
+        server.request("DELETE", f"{ADMISSION}/validatingadmissionpolicybindings/p")
+        server.request("POST", CONFIG_MAPS, config_map("a"))
+
+
+def test_expressions_are_compiled_when_policies_are_written() -> None:
+    with Server(storage="memory:") as server, pytest.raises(RequestFailed) as caught:
+        install(server, "ValidatingAdmissionPolicy", {"validations": [{"expression": "object.x >"}]})
+    assert caught.value.status == 422
+    assert "spec.validations[0].expression: Invalid value" in str(caught.value)
+    assert "compilation failed: ERROR: <input>:1:11: Syntax error: mismatched input '<EOF>'" in str(caught.value)
+
+
+def test_a_mutating_policy_changes_what_is_stored() -> None:
+    change = {
+        "patchType": "ApplyConfiguration",
+        "applyConfiguration": {"expression": "Object{metadata: Object.metadata{labels: {'seen': 'yes'}}}"},
+    }
+    with Server(storage="memory:") as server:
+        spec = {"mutations": [change], "reinvocationPolicy": "Never"}
+        install(server, "MutatingAdmissionPolicy", spec)
+        server.request("POST", CONFIG_MAPS, config_map("a", x="1"))
+        stored = server.request("GET", f"{CONFIG_MAPS}/a")
+    assert stored["metadata"]["labels"] == {"seen": "yes"}
+    assert stored["data"] == {"x": "1"}
