@@ -91,6 +91,10 @@ class _Emptied(Exception):
     """An update took the last finalizer off: the object is to be removed instead of stored."""
 
 
+class _Held(Exception):
+    """An object that was to be removed at once has got a finalizer meanwhile."""
+
+
 _NOTHING_HELD = _NoTransaction()
 
 
@@ -285,6 +289,14 @@ class Store:
             raise to_api_error(error, self.resource, name, verb) from error
 
     async def _delete(self, key: str, options: DeleteOptions) -> tuple[Result, bool]:
+        """Decide anew whenever the object turns out to be held after all, so that no finalizer is passed over."""
+        while True:
+            try:
+                return await self._try_delete(key, options)
+            except _Held:
+                continue
+
+    async def _try_delete(self, key: str, options: DeleteOptions) -> tuple[Result, bool]:
         current = await self.storage.get(key)
         obj = current.data()
         settled = options.copy()
@@ -293,7 +305,8 @@ class Store:
         if decision.outcome is deletion.Outcome.PENDING:
             return self._deleted_answer(current, obj), False
         marked: StoredObject | Object | None = None
-        if decision.outcome is not deletion.Outcome.REMOVE:
+        unheld = decision.outcome is deletion.Outcome.REMOVE
+        if not unheld:
             marked, outcome = await self._mark(key, options)
             if outcome is deletion.Outcome.MARK:
                 return marked, False
@@ -301,7 +314,8 @@ class Store:
                 return self._deleted_answer(marked, _as_dict(marked)), False
             if outcome is deletion.Outcome.MARK_AND_REMOVE and options.dry_run:
                 return self._deleted_answer(marked, _as_dict(marked)), True
-        return await self._remove(key, options, marked)
+            unheld = outcome is deletion.Outcome.REMOVE
+        return await self._remove(key, options, marked, unheld=unheld)
 
     async def _mark(self, key: str, options: DeleteOptions) -> tuple[StoredObject | Object, deletion.Outcome]:
         """Store the metadata of an object that is to go. Decides anew on each state it meets."""
@@ -328,8 +342,9 @@ class Store:
         return stored, last[0]
 
     async def _remove(
-        self, key: str, options: DeleteOptions, marked: StoredObject | Object | None
+        self, key: str, options: DeleteOptions, marked: StoredObject | Object | None, *, unheld: bool
     ) -> tuple[Result, bool]:
+        """Take an object out. `unheld`: nothing held it, and nothing marks it, so that must still be so at the end."""
         validate = options.validate
         checked: Object = {}
 
@@ -338,6 +353,10 @@ class Store:
             if validate is not None:
                 # What was marked just now is asked about again, as it is by the reference.
                 await validate(checked["obj"])
+            if unheld:
+                decision = deletion.decide(checked["obj"], options.copy(), self.strategy.behavior, self.kind)
+                if decision.outcome is not deletion.Outcome.REMOVE:
+                    raise _Held
 
         version = options.resource_version
         if isinstance(marked, StoredObject) and version is not None:
