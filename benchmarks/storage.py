@@ -17,12 +17,14 @@ from pathlib import Path
 import uvloop
 
 from benchmarks.pods import ROOT, codec, key, pod
+from watchkeeper.kv.etcd import EtcdConfig, open_etcd
 from watchkeeper.kv.interface import KV, prefix_end
 from watchkeeper.kv.memory import MemoryKV
 from watchkeeper.kv.sqlite import SQLiteKV
 from watchkeeper.storage.cacher.cacher import Cacher
 from watchkeeper.storage.interface import Interface, ListOptions, Object, StoredObject, Watcher, WatchOptions
 from watchkeeper.storage.store import Store
+from watchkeeper.testing.etcd import find_etcd, running_cluster
 
 OPERATIONS = 1000
 """Not more: a watcher that does not read meanwhile would count as slow."""
@@ -133,20 +135,18 @@ async def compare(name: str, open_kv: Callable[[], KV]) -> None:
         row(what, *(column[i] for column in columns))
 
 
-async def cold_start(path: Path, count: int) -> None:
-    kv = SQLiteKV.open(path, synchronous="OFF")
-    store = Store(kv, codec(), ROOT)
+async def cold_start(backend: str, filling: KV, open_kv: Callable[[], KV], count: int) -> None:
+    store = Store(filling, codec(), ROOT)
     for i in range(0, count, 200):
         await asyncio.gather(*(store.create(key(obj), obj) for obj in map(pod, range(i, min(i + 200, count)))))
-    await kv.close()
+    await filling.close()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started, cpu = time.perf_counter(), time.process_time()
-    kv = SQLiteKV.open(path)
+    kv = open_kv()
     cacher = Cacher(Store(kv, codec(), ROOT), index_fields=("spec.nodeName",))
     await cacher.wait_until_ready(600)
-    print(
-        f"\ncold start over {count} pods: {time.perf_counter() - started:.2f} s, {time.process_time() - cpu:.2f} s CPU"
-    )
+    took, used = time.perf_counter() - started, time.process_time() - cpu
+    print(f"\n{backend}: cold start over {count} pods: {took:.2f} s, {used:.2f} s CPU of this process")
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(f"memory for them: {grown:.0f} MiB, {grown * 1024 * 1024 / count:.0f} bytes per pod, at most")
     await cacher.close()
@@ -155,9 +155,17 @@ async def cold_start(path: Path, count: int) -> None:
 
 async def main(count: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
+        cold = Path(directory) / "cold.db"
         await compare("memory", MemoryKV)
         await compare("sqlite", lambda: SQLiteKV.open(Path(directory) / "store.db"))
-        await cold_start(Path(directory) / "cold.db", count)
+        if find_etcd() is None:
+            await cold_start("sqlite", SQLiteKV.open(cold, synchronous="OFF"), lambda: SQLiteKV.open(cold), count)
+            return
+        with running_cluster(Path(directory) / "etcd") as cluster:
+            config = EtcdConfig(cluster.urls)
+            await compare("etcd", lambda: open_etcd(config))
+            await cold_start("etcd", open_etcd(config), lambda: open_etcd(config), count)
+        await cold_start("sqlite", SQLiteKV.open(cold, synchronous="OFF"), lambda: SQLiteKV.open(cold), count)
 
 
 if __name__ == "__main__":
