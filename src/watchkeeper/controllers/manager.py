@@ -8,7 +8,6 @@ from typing import Protocol
 from watchkeeper.controllers.garbage_collector import GarbageCollector
 from watchkeeper.controllers.loopback import Loopback, controller_user
 from watchkeeper.controllers.namespace import NamespaceController
-from watchkeeper.controllers.resource_quota import ResourceQuotaController
 from watchkeeper.endpoints.scope import ServedTable, Services
 
 
@@ -24,10 +23,17 @@ class Controller(Protocol):
         ...
 
 
+def _resource_quota_controller(api: Loopback) -> Controller:
+    # Loaded only where it is asked for.
+    from watchkeeper.controllers.resource_quota import ResourceQuotaController
+
+    return ResourceQuotaController(api)
+
+
 _MAKE: dict[str, tuple[str, Callable[[Loopback], Controller]]] = {
     "namespace": ("namespace-controller", NamespaceController),
     "garbage-collector": ("generic-garbage-collector", GarbageCollector),
-    "resourcequota": ("resourcequota-controller", ResourceQuotaController),
+    "resourcequota": ("resourcequota-controller", _resource_quota_controller),
 }
 NAMES = tuple(_MAKE)
 """All controllers there are."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
-from watchkeeper.admission.podsecurity.existing import warnings_about
 from watchkeeper.admission.podsecurity.level import NO_POLICY, PREFIX, Level, LevelVersion, Policy, read_policy
-from watchkeeper.admission.podsecurity.standards import in_detail, violations
-from watchkeeper.admission.podsecurity.words import Violation
 from watchkeeper.admission.refusal import forbidden
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError, aggregate
 from watchkeeper.meta.gvk import GroupKind, GroupResource
+
+if TYPE_CHECKING:
+    from watchkeeper.admission.podsecurity.words import Violation
 
 Object = dict[str, Any]
 Labels = Mapping[str, str]
@@ -35,6 +35,8 @@ _TEMPLATES: Mapping[GroupResource, tuple[str, ...]] = {
     GroupResource("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
 }
 """Where the Pods are that others are made of."""
+
+_PRIVILEGED = (f"{PREFIX}enforce-policy", str(NO_POLICY.enforce))
 
 
 class PodSecurity(BasePlugin):
@@ -73,7 +75,7 @@ class PodSecurity(BasePlugin):
         enforce = resource not in _TEMPLATES
         if enforce:
             if not faults and policy.is_privileged:
-                attributes.annotate(f"{PREFIX}enforce-policy", str(policy.enforce))
+                attributes.annotate(*_PRIVILEGED)
                 return
             if attributes.operation is Operation.UPDATE and not _is_significant(attributes):
                 return
@@ -99,6 +101,8 @@ class PodSecurity(BasePlugin):
         return self._warn_of_pods(attributes, policy.enforce)
 
     async def _warn_of_pods(self, attributes: Attributes, enforce: LevelVersion) -> None:
+        from watchkeeper.admission.podsecurity.existing import warnings_about
+
         for text in await warnings_about(await self._pods(attributes.name), attributes.name, enforce):
             attributes.warn(text)
 
@@ -107,6 +111,9 @@ def _evaluate(
     attributes: Attributes, policy: Policy, faults: Sequence[FieldError], pod: Object, *, enforce: bool
 ) -> None:
     """Judge a Pod, or what Pods will be made of. Raises a 403."""
+    # Loaded with the first namespace that asks for it.
+    from watchkeeper.admission.podsecurity.standards import in_detail, violations
+
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     known: dict[LevelVersion, list[Violation]] = {}
 

@@ -9,30 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from watchkeeper.admission.interface import Attributes
 from watchkeeper.admission.quota import amounts
 from watchkeeper.admission.quota.charge import charge
 from watchkeeper.admission.quota.evaluator import Evaluator
+from watchkeeper.admission.quota.plugin import QuotaStore
 from watchkeeper.admission.quota.quota import Quota
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.meta.errors import ApiError
 
 Object = dict[str, Any]
 _RETRIES = 3
-
-
-class QuotaStore(Protocol):
-    """The ResourceQuotas that are stored."""
-
-    async def read(self, namespace: str) -> Sequence[Object]:
-        """Those of a namespace, as fresh as can be had at no great cost."""
-        ...
-
-    async def update_status(self, quota: Object) -> None:
-        """Write the status of a quota. Raises a 409 when it has changed since it was read."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +57,6 @@ class QuotaLedger:
     async def charge(self, attributes: Attributes, evaluator: Evaluator) -> None:
         """Charge a request. Raises a 403 when it does not fit, a 409 when quotas change too fast to be written."""
         namespace = attributes.namespace
-        if namespace not in self._waiting and not await self._store.read(namespace):
-            return
         waiter = _Waiter(attributes, evaluator, asyncio.get_running_loop().create_future())
         waiting = self._waiting.get(namespace)
         if waiting is not None:

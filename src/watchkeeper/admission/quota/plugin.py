@@ -2,35 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
-from watchkeeper.admission.quota.evaluators import EvaluatorTable
-from watchkeeper.admission.quota.ledger import QuotaLedger, QuotaStore
+
+if TYPE_CHECKING:
+    from watchkeeper.admission.quota.evaluators import EvaluatorTable
+    from watchkeeper.admission.quota.ledger import QuotaLedger
+
+Object = dict[str, Any]
+
+_GROWING = frozenset({"pods", "services", "persistentvolumeclaims"})
+"""Resources of the core group whose updates may use more than before."""
+
+
+class QuotaStore(Protocol):
+    """The ResourceQuotas that are stored."""
+
+    async def read(self, namespace: str) -> Sequence[Object]:
+        """Those of a namespace, as fresh as can be had at no great cost."""
+        ...
+
+    async def update_status(self, quota: Object) -> None:
+        """Write the status of a quota. Raises a 409 when it has changed since it was read."""
+        ...
 
 
 class ResourceQuotas(BasePlugin):
     """Refuses what does not fit into the quotas of its namespace, and charges what does.
 
-    Quotas are charged as their status tells; who fills that in and takes off what is deleted is a controller.
+    Quotas are charged as their status tells; who fills that in and takes off what is deleted is a controller. What
+    counts is loaded with the first quota that is met.
     """
 
     name = "ResourceQuota"
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
 
     def __init__(self, store: QuotaStore) -> None:
-        self.evaluators = EvaluatorTable()
-        self._ledger = QuotaLedger(store)
+        self._store = store
+        self._evaluators: EvaluatorTable | None = None
+        self._ledger: QuotaLedger | None = None
 
     def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         """Charge the request."""
-        if not attributes.namespace or attributes.resource.resource == "namespaces":
+        resource = attributes.resource
+        if not attributes.namespace or resource.resource == "namespaces":
             return None
-        evaluator = self.evaluators.find(attributes.resource.group_resource)
-        if evaluator is None or not evaluator.handles(attributes):
+        if attributes.operation is Operation.UPDATE and (resource.group or resource.resource not in _GROWING):
             return None
-        return self._ledger.charge(attributes, evaluator)
+        return self._charge(attributes)
+
+    async def _charge(self, attributes: Attributes) -> None:
+        if not await self._store.read(attributes.namespace):
+            return
+        evaluators, ledger = self._counting()
+        evaluator = evaluators.find(attributes.resource.group_resource)
+        if evaluator is not None and evaluator.handles(attributes):
+            await ledger.charge(attributes, evaluator)
+
+    def _counting(self) -> tuple[EvaluatorTable, QuotaLedger]:
+        if self._evaluators is None or self._ledger is None:
+            from watchkeeper.admission.quota.evaluators import EvaluatorTable
+            from watchkeeper.admission.quota.ledger import QuotaLedger
+
+            self._evaluators, self._ledger = EvaluatorTable(), QuotaLedger(self._store)
+        return self._evaluators, self._ledger
 
     async def close(self) -> None:
         """Charge no more."""
-        await self._ledger.close()
+        if self._ledger is not None:
+            await self._ledger.close()
