@@ -4,9 +4,11 @@ import asyncio
 import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from etcd_fixtures import needs_etcd, run
+from aetcd.rpc import rpc_pb2
+from etcd_fixtures import empty_store, needs_etcd, run
 
 from watchkeeper.kv.errors import AccessDenied
 from watchkeeper.kv.etcd import EtcdConfig, open_etcd
@@ -131,3 +133,25 @@ def test_credentials_do_no_harm_where_none_are_needed(tmp_path: Path) -> None:
             await put(kv, b"/ours/k")
 
         with_store(cluster, scenario, "limited", "limitedpw")
+
+
+def test_who_may_not_see_the_status_is_told_that_the_cluster_answers() -> None:
+    async def scenario() -> None:
+        kv = await empty_store()
+        assert isinstance(kv, EtcdKV)
+        asked = kv._cluster.call
+
+        async def refused(method: Any, request: Any, **options: Any) -> Any:
+            if isinstance(request, rpc_pb2.StatusRequest):
+                raise AccessDenied("permission denied")
+            return await asked(method, request, **options)
+
+        kv._cluster.call = refused  # type: ignore[method-assign]
+        found = await kv.status()
+        assert (found.backend, found.version, found.db_size) == ("etcd", "", 0)
+        assert found.revision == await kv.current_revision()
+        watch = await kv.watch(b"/a/")
+        assert await kv.request_progress(watch)  # only versions that can be trusted refuse
+        await kv.close()
+
+    run(scenario())

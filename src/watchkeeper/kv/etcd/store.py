@@ -8,14 +8,14 @@ from typing import Any
 from aetcd.rpc import rpc_pb2
 
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.kv.errors import Closed, Compacted, Corrupt, Unavailable
+from watchkeeper.kv.errors import AccessDenied, Closed, Compacted, Corrupt, Unavailable
 from watchkeeper.kv.etcd.cluster import Cluster
 from watchkeeper.kv.etcd.config import EtcdConfig
 from watchkeeper.kv.etcd.members import Member
 from watchkeeper.kv.etcd.messages import delete_if, key_value, put_if
 from watchkeeper.kv.etcd.ranges import read_range
 from watchkeeper.kv.etcd.rounds import Rounds
-from watchkeeper.kv.etcd.versions import tells_progress_on_demand
+from watchkeeper.kv.etcd.versions import FIRST_TO_REFUSE_STATUS, tells_progress_on_demand
 from watchkeeper.kv.etcd.watching import EtcdWatch
 from watchkeeper.kv.interface import GetResult, RangeResult, Status, TxnResult, Watch
 from watchkeeper.kv.limits import check_lease_ttl, check_put
@@ -89,10 +89,16 @@ class EtcdKV:
         return None
 
     async def status(self) -> Status:
-        """Facts of the member that is used now. Raises Unavailable when it has no leader, Corrupt when it says so."""
-        answer = await self._cluster.call(
-            _status, rpc_pb2.StatusRequest(), harmless=True, timeout=self._cluster.config.health_timeout
-        )
+        """Facts of the member that is used now. Raises Unavailable when it has no leader, Corrupt when it says so.
+
+        Newer versions tell them to role root only; to others it is told that the cluster answers, with sizes of 0.
+        """
+        seconds = self._cluster.config.health_timeout
+        try:
+            answer = await self._cluster.call(_status, rpc_pb2.StatusRequest(), harmless=True, timeout=seconds)
+        except AccessDenied:
+            answer = await self._cluster.call(_range, self._probe, harmless=True, timeout=seconds)
+            return Status("etcd", "", answer.header.revision, 0, 0, 0)
         errors = list(answer.errors)
         if any("CORRUPT" in text for text in errors):
             raise Corrupt(f"etcd {self._cluster.member.name}: {'; '.join(errors)}")
@@ -161,8 +167,12 @@ class EtcdKV:
 
     async def _version(self, member: Member) -> str:
         if member.version is None:
-            answer = await self._cluster.call(lambda _: member.status, rpc_pb2.StatusRequest(), harmless=True)
-            member.version = answer.version
+            try:
+                answer = await self._cluster.call(lambda _: member.status, rpc_pb2.StatusRequest(), harmless=True)
+            except AccessDenied:
+                member.version = FIRST_TO_REFUSE_STATUS
+            else:
+                member.version = answer.version
         return member.version
 
     # Leases

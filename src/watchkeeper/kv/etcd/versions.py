@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+FIRST_TO_REFUSE_STATUS = "3.6.0"
+"""Earlier versions tell their status, and so their version, to everybody."""
+
 
 def parse_version(text: str) -> tuple[int, int, int]:
     """`3.5.16` and the like; whatever is not a number there counts as 0. Suffixes (`-rc.0`, `+git`) are ignored."""
