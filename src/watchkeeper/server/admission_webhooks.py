@@ -1,25 +1,24 @@
-"""Admission webhooks in a server: the plugins, what feeds them, and what is counted of them."""
+"""Admission webhooks in a server: the plugins, what feeds them, and what is counted of them.
+
+What calls webhooks is loaded when there is one to call.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from watchkeeper.admission.interface import Attributes, BasePlugin, Plugin
 from watchkeeper.admission.matching import Equivalents, NamespaceReader
-from watchkeeper.admission.webhook import (
-    Caller,
-    HookSource,
-    MutatingWebhooks,
-    Selector,
-    ValidatingWebhooks,
-    WebhookMetrics,
-)
-from watchkeeper.admission.webhook.metrics import BUCKETS
+from watchkeeper.admission.webhook.metrics import BUCKETS, WebhookMetrics
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.endpoints.metrics import Family, Sample
 from watchkeeper.meta.gvk import GroupResource
-from watchkeeper.webhook import Clients, ServiceResolver
+
+if TYPE_CHECKING:
+    from watchkeeper.admission.webhook.source import HookSource
+    from watchkeeper.webhook import Clients
 
 Object = dict[str, Any]
 
@@ -35,6 +34,22 @@ RESOURCES = {
 _PREFIX = "apiserver_admission_"
 
 
+class DeferredPlugin(BasePlugin):
+    """Lets everything pass until there is a plugin to ask."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.plugin: Plugin | None = None
+
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Ask the plugin."""
+        return None if self.plugin is None else self.plugin.admit(attributes)
+
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Ask the plugin."""
+        return None if self.plugin is None else self.plugin.validate(attributes)
+
+
 class AdmissionWebhooks:
     """The webhooks of a server. A `policy_feed.Followed`."""
 
@@ -47,31 +62,61 @@ class AdmissionWebhooks:
         find_service: Callable[[str, str], Awaitable[Object | None]],
     ) -> None:
         self.metrics = WebhookMetrics()
-        self.clients = Clients(ServiceResolver(find_service))
+        self.mutating = DeferredPlugin("MutatingAdmissionWebhook")
+        self.validating = DeferredPlugin("ValidatingAdmissionWebhook")
+        self._equivalents = equivalents
+        self._authorizer = authorizer
+        self._read_namespace = read_namespace
+        self._find_service = find_service
+        self._sources: dict[str, HookSource] = {}
+        self._clients: Clients | None = None
+
+    def clients(self) -> Clients:
         """Those that call webhooks, not only of admission."""
-        self._sources = {MUTATING: HookSource(), VALIDATING: HookSource()}
-        selector = Selector(equivalents, read_namespace, authorizer, self.metrics)
-        caller = Caller(self.clients, self.metrics)
-        self.mutating = MutatingWebhooks(self._sources[MUTATING], selector, caller)
-        self.validating = ValidatingWebhooks(self._sources[VALIDATING], selector, caller)
+        if self._clients is None:
+            from watchkeeper.webhook import Clients, ServiceResolver
+
+            self._clients = Clients(ServiceResolver(self._find_service))
+        return self._clients
 
     def close(self) -> None:
         """Close connections that are idle."""
-        self.clients.close()
+        if self._clients is not None:
+            self._clients.close()
+
+    def _source(self, kind: str) -> HookSource:
+        """What knows the configurations of a kind; made, with the plugin that asks it, for the first of them."""
+        found = self._sources.get(kind)
+        if found is None:
+            from watchkeeper.admission.webhook.caller import Caller
+            from watchkeeper.admission.webhook.mutating import MutatingWebhooks
+            from watchkeeper.admission.webhook.selection import Selector
+            from watchkeeper.admission.webhook.source import HookSource
+            from watchkeeper.admission.webhook.validating import ValidatingWebhooks
+
+            found = self._sources[kind] = HookSource()
+            selector = Selector(self._equivalents, self._read_namespace, self._authorizer, self.metrics)
+            caller = Caller(self.clients(), self.metrics)
+            if kind == MUTATING:
+                self.mutating.plugin = MutatingWebhooks(found, selector, caller)
+            else:
+                self.validating.plugin = ValidatingWebhooks(found, selector, caller)
+        return found
 
     # -- Followed -------------------------------------------------------------------------------------------------
 
     def put(self, obj: Object) -> None:
         """Take in a configuration."""
-        self._sources[obj["kind"]].put(obj)
+        self._source(obj["kind"]).put(obj)
 
     def remove(self, obj: Object) -> None:
         """Forget a configuration."""
-        self._sources[obj["kind"]].remove(obj)
+        self._source(obj["kind"]).remove(obj)
 
     def replace(self, kind: str, objects: list[Any]) -> None:
         """Take in all configurations of a kind, forgetting others."""
-        self._sources[kind].replace(objects)
+        if objects or kind in self._sources:
+            self._source(kind).replace(objects)
 
     # -- metrics --------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,9 +60,9 @@ class CustomResourceSupport:
         openapi: OpenAPI,
         storage: StorageFactory,
         definitions: ServedResource,
-        clients: Clients | None = None,
+        clients: Callable[[], Clients],
     ) -> None:
-        """`definitions`: their resource, served or not. `clients` call webhooks that convert."""
+        """`definitions`: their resource, served or not. `clients` gives those who call webhooks."""
         self.services = services
         self._storage = storage
         self._tasks = TaskOwner("custom-resources")

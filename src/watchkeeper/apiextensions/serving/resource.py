@@ -255,10 +255,10 @@ def reads_alike(old: Defined, new: Defined) -> bool:
     return all((found := _find(new, name)) is not None and _same_structure(found, _find(old, name)) for name in names)
 
 
-def converter_of(conversion: Object, clients: Clients | None = None) -> Converter:
-    """The converter that a definition's spec.conversion asks for; `clients` call webhooks."""
+def converter_of(conversion: Object, clients: Callable[[], Clients] | None = None) -> Converter:
+    """The converter that a definition's spec.conversion asks for; `clients` gives those who call webhooks."""
     if conversion.get("strategy") != "Webhook":
         return NoneConverter()
     from watchkeeper.apiextensions.conversion.webhook import WebhookConverter
 
-    return WebhookConverter(conversion.get("webhook") or {}, clients)
+    return WebhookConverter(conversion.get("webhook") or {}, None if clients is None else clients())
