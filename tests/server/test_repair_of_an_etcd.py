@@ -1,0 +1,138 @@
+"""An etcd that a kube-apiserver has filled: looked into, exported, repaired and re-encrypted."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+import yaml
+from test_values_of_kube_apiserver import AUTOSCALER, MAGIC, SECRET, definition
+
+from watchkeeper.kv.etcd import EtcdConfig, open_etcd
+from watchkeeper.kv.interface import KV
+from watchkeeper.server import cli
+from watchkeeper.testing import Server
+from watchkeeper.testing.etcd import find_etcd
+from watchkeeper.testing.etcd_shared import run, shared_cluster
+from watchkeeper.testing.handle import RequestFailed
+
+pytestmark = [
+    pytest.mark.etcd,
+    pytest.mark.skipif(find_etcd() is None, reason="there is no etcd here"),
+]
+
+T = TypeVar("T")
+PREFIX = "/repaired"
+SECRETS = "/api/v1/namespaces/default/secrets"
+VALUES = {
+    "/secrets/default/mine": SECRET,
+    "/secrets/default/broken": b"k8s:enc:aesgcm:v1:lost:" + bytes(40),
+    "/horizontalpodautoscalers/default/web": AUTOSCALER,
+    "/apiextensions.k8s.io/customresourcedefinitions/carts.shop.example.com": definition(),
+    "/shop.example.com/carts/default/c": json.dumps(
+        {
+            "apiVersion": "shop.example.com/v1",
+            "kind": "Cart",
+            "metadata": {"name": "c", "namespace": "default", "uid": "1"},
+        }
+    ).encode(),
+}
+
+
+def on_etcd(work: Callable[[KV], Awaitable[T]]) -> T:
+    async def with_store() -> T:
+        kv = open_etcd(EtcdConfig(shared_cluster().urls))
+        try:
+            return await work(kv)
+        finally:
+            await kv.close()
+
+    return run(with_store())
+
+
+@pytest.fixture
+def storage() -> Iterator[str]:
+    """The URL of an etcd with what a kube-apiserver and an accident have left in it."""
+
+    async def fill(kv: KV) -> None:
+        left = await kv.range(f"{PREFIX}/".encode(), f"{PREFIX}0".encode(), keys_only=True)
+        for found in left.kvs:
+            await kv.optimistic_delete(found.key, found.mod_revision)
+        for key, value in VALUES.items():
+            await kv.optimistic_put(f"{PREFIX}{key}".encode(), value, 0)
+
+    on_etcd(fill)
+    yield ",".join(shared_cluster().urls)
+
+
+def stored(key: str) -> bytes:
+    async def read(kv: KV) -> bytes:
+        found = (await kv.get(f"{PREFIX}{key}".encode())).kv
+        assert found is not None
+        return found.value
+
+    return on_etcd(read)
+
+
+def revision() -> int:
+    return on_etcd(lambda kv: kv.current_revision())
+
+
+def test_it_is_exported_without_a_server_and_without_a_write(
+    storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = revision()
+    target = tmp_path / "all.yaml"
+    arguments = ["--storage", storage, "--etcd-prefix", PREFIX, "--data-dir", str(tmp_path), "-o", str(target)]
+    assert cli.main(["export", "--all", "--include-secrets", *arguments]) == 1
+    told = capsys.readouterr().err
+    assert f"cannot read {PREFIX}/secrets/default/broken: the value is encrypted" in told
+    assert revision() == before
+    found = {obj["kind"]: obj for obj in yaml.safe_load_all(target.read_text())}
+    assert found.keys() == {"CustomResourceDefinition", "Secret", "HorizontalPodAutoscaler", "Cart"}
+    assert found["HorizontalPodAutoscaler"]["apiVersion"] == "autoscaling/v2"
+    assert found["Secret"]["data"] == {"k": base64.b64encode(b"\0v").decode()}
+    assert found["Cart"]["metadata"] == {"name": "c", "namespace": "default"}
+    with Server(insecure_http=True, controllers=()) as server:
+        assert cli.main(["import", str(target), "--kubeconfig", str(server.kubeconfig)]) == 0
+        assert server.request("GET", "/apis/shop.example.com/v1/namespaces/default/carts/c")["kind"] == "Cart"
+
+
+def test_it_is_repaired_and_re_encrypted_and_others_read_it(storage: str, tmp_path: Path) -> None:
+    secret = base64.b64encode(bytes(range(32))).decode()
+    config = tmp_path / "config"
+    config.write_text(
+        "{apiVersion: apiserver.config.k8s.io/v1, kind: EncryptionConfiguration, resources: [{resources: [secrets], "
+        f"providers: [{{secretbox: {{keys: [{{name: new, secret: {secret}}}]}}}}, {{identity: {{}}}}]}}]}}"
+    )
+    options = {"storage": storage, "etcd_prefix": PREFIX, "controllers": (), "insecure_http": True}
+    with Server(**options, encryption_provider_config=config) as server:
+        with pytest.raises(RequestFailed) as caught:
+            server.request("GET", SECRETS)
+        assert f"{PREFIX}/secrets/default/broken" in str(caught.value)
+        server.request("DELETE", f"{SECRETS}/broken?ignoreStoreReadErrorWithClusterBreakingPotential=true")
+        [mine] = server.request("GET", SECRETS)["items"]
+        assert stored("/secrets/default/mine").startswith(MAGIC)
+        server.request("PUT", f"{SECRETS}/mine", {"apiVersion": "v1", "kind": "Secret", **mine})
+        assert stored("/secrets/default/mine").startswith(b"k8s:enc:secretbox:v1:new:")
+        assert server.request("GET", f"{SECRETS}/mine")["data"] == mine["data"]
+    with Server(**options, encryption_provider_config=config) as server:
+        assert server.request("GET", f"{SECRETS}/mine")["data"] == mine["data"]
+
+
+def test_events_may_lie_on_an_etcd_and_the_rest_elsewhere(storage: str) -> None:
+    servers = storage.replace(",", ";")
+    with Server(
+        insecure_http=True, controllers=(), etcd_prefix=PREFIX, etcd_servers_overrides=(f"/events#{servers}",)
+    ) as server:
+        about = {"kind": "Pod", "namespace": "default", "name": "p"}
+        event = {"metadata": {"name": "e"}, "involvedObject": about}
+        server.request("POST", "/api/v1/namespaces/default/events", event)
+        server.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})
+        assert b'"name":"e"' in stored("/events/default/e")
+        with pytest.raises(AssertionError):
+            stored("/configmaps/default/c")
