@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-ANSWER_SECONDS = 20.0
+ANSWER_SECONDS = 60.0
 
 
 class NotSent(Exception):
@@ -42,7 +42,7 @@ class Client:
         await writer.drain()
         status, headers = await _read_head(reader)
         if headers.get("transfer-encoding") == "chunked":
-            text = b"".join([chunk async for chunk in _chunks(reader)])
+            text = b"".join([chunk async for chunk in chunks(reader)])
         else:
             text = await reader.readexactly(int(headers["content-length"]))
         if headers.get("connection") == "close":
@@ -75,7 +75,7 @@ class Client:
                 text = await reader.readexactly(int(headers.get("content-length", 0)))
                 raise Refused(status, text.decode(errors="replace"))
             rest = b""
-            async for chunk in _chunks(reader):
+            async for chunk in chunks(reader):
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     yield json.loads(line)
@@ -107,7 +107,8 @@ async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]
     }
 
 
-async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+async def chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """The pieces of a body that comes in chunks, to its proper end. Raises EOFError when it is cut off."""
     while True:
         line = await reader.readuntil(b"\r\n")
         size = int(line, 16)

@@ -62,7 +62,7 @@ class ServerProcess:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
         await self.until_ready()
 
-    async def until_ready(self, seconds: float = 40.0) -> None:
+    async def until_ready(self, seconds: float = 120.0) -> None:
         """Wait for /readyz."""
         client = Client(self.port, TOKEN)
         async with asyncio.timeout(seconds):
@@ -81,7 +81,7 @@ class ServerProcess:
         self.process.kill()
         self.process.wait()
 
-    async def terminate(self, seconds: float = 15.0) -> int:
+    async def terminate(self, seconds: float = 60.0) -> int:
         """Ask it to stop; returns the exit code. Raises TimeoutError."""
         self.process.terminate()
         return await asyncio.to_thread(self.process.wait, seconds)
@@ -149,7 +149,7 @@ class Target(ABC):
             changes: list[Change] = []
             reached = 0
             while reached < last:
-                batch = await asyncio.wait_for(anext(watch), 20)
+                batch = await asyncio.wait_for(anext(watch), 60)
                 reached = batch.revision
                 for event in batch.events:
                     changes += _change(event.kv.key, event.kv.value, event.kv.mod_revision, event.type)

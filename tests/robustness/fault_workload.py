@@ -68,7 +68,7 @@ class Workload:
     def _start(self, name: str, work: Callable[[str, random.Random], Any]) -> asyncio.Task[None]:
         return asyncio.create_task(work(name, random.Random(self._rng.random())), name=name)
 
-    async def finish(self, seconds: float = 40.0) -> int:
+    async def finish(self, seconds: float = 120.0) -> int:
         """Stop, write a final change, wait until all watchers have seen it; returns its revision.
 
         Watchers that never see it are left to the checker.

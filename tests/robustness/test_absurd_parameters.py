@@ -6,25 +6,17 @@ import base64
 import http.client
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
 
-from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 
 DIGITS = "9" * 5000
 PODS = "/api/v1/namespaces/default/pods"
 AT_ONCE = 10.0
 """Seconds; far more than any of these takes, far less than the ones took that are kept here as tests."""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Handle]:
-    with Server(insecure_http=True, controllers=()) as handle:
-        yield handle
 
 
 def call(handle: Handle, method: str, path: str, body: Any = None) -> tuple[int, Any]:

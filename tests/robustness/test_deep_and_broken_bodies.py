@@ -5,14 +5,12 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from watchkeeper.runtime.json_text import MAX_DEPTH
-from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 
 KIND = {
@@ -43,15 +41,13 @@ PATCHES = {
 SHAPES = {"lists": ("[", "1", "]"), "maps": ('{"a":', "1", "}")}
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Handle]:
-    with Server(insecure_http=True, controllers=()) as handle:
-        handle.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", KIND)
-        for _ in range(100):
-            if call(handle, "GET", PATH)[0] == 200:
-                break
-            time.sleep(0.05)
-        yield handle
+@pytest.fixture(scope="module", autouse=True)
+def kind(server: Handle) -> None:
+    server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", KIND)
+    for _ in range(100):
+        if call(server, "GET", PATH)[0] == 200:
+            break
+        time.sleep(0.05)
 
 
 def call(handle: Handle, method: str, path: str, body: str | bytes = "", kind: str = "application/json") -> Any:

@@ -1,4 +1,5 @@
-"""Many writers, watchers that stall, leave and resume, compactions and broken streams; then a checker looks at it all.
+"""Many writers, watchers that stall, leave and resume, compactions, broken streams and stores that restart; then a
+checker looks at it all.
 
 The six promises: a watch is ordered (versions rise), unique (nothing twice), reliable (nothing left out), atomic (a
 list is one state), resumable (from any version seen), bookmarkable (a bookmark covers everything up to its version).
@@ -7,6 +8,7 @@ list is one state), resumable (from any version seen), bookmarkable (a bookmark 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from watchkeeper.kv.errors import Unavailable
-from watchkeeper.kv.interface import KV
+from watchkeeper.kv.errors import Closed, Compacted, KVError, Unavailable
+from watchkeeper.kv.interface import KV, WatchBatch
 from watchkeeper.kv.memory import MemoryKV
 from watchkeeper.kv.sqlite import SQLiteKV
 from watchkeeper.storage.cacher.cacher import Cacher
-from watchkeeper.storage.errors import Expired, KeyExists, KeyNotFound, NotReady
+from watchkeeper.storage.errors import Expired, KeyExists, KeyNotFound, NotReady, StorageTimeout, Unreachable
 from watchkeeper.storage.interface import EventType, ListOptions, Match, WatchOptions
 from watchkeeper.storage.predicate import SelectionPredicate
 from watchkeeper.testing.clock import FastClock
@@ -36,6 +38,9 @@ SELECTORS = [
     (ROOT, by("", "spec.node=n1")),
     (ROOT, by("app!=web", "spec.node!=n2")),
 ]
+
+AWAY = (Unreachable, StorageTimeout)
+"""What a storage says while its store restarts."""
 
 State = dict[str, tuple[int, dict[str, str], str]]
 """By key: version, labels, node."""
@@ -67,19 +72,26 @@ class Truth:
 
     def __init__(self) -> None:
         self.changes: list[tuple[int, str, tuple[int, dict[str, str], str] | None]] = []
+        self.reached = 0
 
     async def follow(self, rig: Rig, after: int) -> None:
-        async for batch in await rig.kv.watch(f"{PREFIX}/".encode(), after_revision=after):
-            for event in batch.events:
-                state = None
-                if event.kv.value:
-                    stored = rig.other.decoder.decode(event.kv)
-                    state = (
-                        stored.resource_version,
-                        dict(stored.attributes.labels),
-                        stored.attributes.fields["spec.node"],
-                    )
-                self.changes.append((event.kv.mod_revision, event.kv.key.decode(), state))
+        self.reached = after
+        while True:
+            try:
+                async for batch in await rig.kv.watch(f"{PREFIX}/".encode(), after_revision=self.reached):
+                    self._take(batch, rig)
+                    self.reached = batch.revision
+            except (Closed, Unavailable):
+                await asyncio.sleep(0.001)  # it restarts
+
+    def _take(self, batch: WatchBatch, rig: Rig) -> None:
+        for event in batch.events:
+            state = None
+            if event.kv.value:
+                stored = rig.other.decoder.decode(event.kv)
+                attributes = stored.attributes
+                state = (stored.resource_version, dict(attributes.labels), attributes.fields["spec.node"])
+            self.changes.append((event.kv.mod_revision, event.kv.key.decode(), state))
 
     def at(self, revision: int) -> State:
         state: State = {}
@@ -124,7 +136,7 @@ def selected(predicate: SelectionPredicate, name: str, state: tuple[int, dict[st
     return predicate.matches(state[1], fields)
 
 
-async def write(rig: Rig, rng: random.Random, count: int) -> None:
+async def write(rig: RestlessRig, rng: random.Random, count: int) -> None:
     for n in range(count):
         name, namespace = rng.choice(NAMES)
         target = rng.choice([rig.storage, rig.storage, rig.other])
@@ -140,6 +152,8 @@ async def write(rig: Rig, rng: random.Random, count: int) -> None:
                 await target.delete(key(name, namespace))
         except (KeyExists, KeyNotFound):
             await rig.bump_quietly()
+        except AWAY:
+            await asyncio.sleep(0.001)
         if rng.random() < 0.2:
             await asyncio.sleep(rng.random() * 0.01)
 
@@ -176,7 +190,7 @@ async def list_once(rig: Rig, record: Record, prefix: str, predicate: SelectionP
     except Expired:
         record.expired += 1
         return 0
-    except NotReady:
+    except (NotReady, *AWAY):
         await asyncio.sleep(0.01)
         return 0
     record.lists.append((prefix, predicate, result.resource_version, items))
@@ -188,7 +202,7 @@ async def watch_list_once(rig: Rig, record: Record, prefix: str, predicate: Sele
     items: dict[str, int] = {}
     try:
         watcher = await rig.storage.watch(prefix, options)
-    except NotReady:
+    except (NotReady, *AWAY):
         await asyncio.sleep(0.01)
         return 0
     try:
@@ -219,7 +233,7 @@ async def watch_once(
     options = WatchOptions(resource_version=str(version), bookmarks=True, predicate=predicate)
     try:
         watcher = await rig.storage.watch(prefix, options)
-    except NotReady:
+    except (NotReady, *AWAY):
         await asyncio.sleep(0.01)
         return version
     record.sessions.append(session)
@@ -238,6 +252,9 @@ async def watch_once(
                 return version
             for event in batch:
                 if event.type is EventType.ERROR:
+                    if isinstance(event.error, AWAY):
+                        record.ended += 1
+                        return version
                     assert isinstance(event.error, Expired), event.error
                     record.expired += 1
                     return 0
@@ -249,34 +266,67 @@ async def watch_once(
         watcher.close()
 
 
-async def disturb(rig: Rig, rng: random.Random, done: Callable[[], bool]) -> None:
-    """Compact now and then, and break the cache's stream."""
+async def disturb(rig: RestlessRig, rng: random.Random, done: Callable[[], bool]) -> None:
+    """Compact now and then, break the cache's stream, and restart the store if it can be."""
     while not done():
         await asyncio.sleep(0.02)
         if rng.random() < 0.3:
-            revision = await rig.kv.current_revision()
-            await rig.compact_quietly(revision - rng.choice([0, 5, 50]))
+            await rig.compact_quietly(rng.choice([0, 5, 50]))
+        elif rng.random() < 0.2 and isinstance(rig.kv, RestartingKV):
+            await rig.kv.restart()
         elif rng.random() < 0.3 and isinstance(rig.storage, Cacher) and rig.storage.feed.stream is not None:
             rig.storage.feed.stream.fail(Unavailable("the connection broke"))
 
 
 class RestlessRig(Rig):
-    async def bump_quietly(self) -> None:
-        before = (await self.kv.get(b"/elsewhere")).kv
-        await self.kv.optimistic_put(b"/elsewhere", b"x", before.mod_revision if before else 0)
+    truth: Truth
 
-    async def compact_quietly(self, revision: int) -> None:
-        try:
-            await self.kv.compact(max(revision, 1))
-        except Exception as e:
-            assert type(e).__name__ == "Compacted", e
+    async def bump_quietly(self) -> None:
+        with contextlib.suppress(KVError):
+            before = (await self.kv.get(b"/elsewhere")).kv
+            await self.kv.optimistic_put(b"/elsewhere", b"x", before.mod_revision if before else 0)
+
+    async def compact_quietly(self, back: int) -> None:
+        """Forget all but the last `back` revisions, and never what the truth has yet to be told."""
+        with contextlib.suppress(Compacted, Closed, Unavailable):
+            revision = await self.kv.current_revision()
+            await self.kv.compact(max(min(revision - back, self.truth.reached), 1))
+
+
+class RestartingKV:
+    """A store on a file that is closed and opened again under its users, as a server far away may be restarted."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._kv: KV = SQLiteKV.open(path, synchronous="OFF")
+        self.restarts = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kv, name)
+
+    async def restart(self) -> None:
+        """Away for a moment; writes without an answer may have happened."""
+        await self._kv.close()
+        await asyncio.sleep(0.01)
+        self._kv = SQLiteKV.open(self._path, synchronous="OFF")
+        self.restarts += 1
+
+
+BACKENDS = {
+    "memory": lambda folder: MemoryKV(),
+    "sqlite": lambda folder: SQLiteKV.open(folder / "store.db", synchronous="OFF"),
+    "restarting": lambda folder: RestartingKV(folder / "store.db"),
+}
 
 
 async def play(kv: KV, *, cached: bool, seed: int, writes: int) -> tuple[Truth, Record]:
     rig = RestlessRig(kv, cached=cached, clock=FastClock(speed=20))
     truth, record = Truth(), Record()
+    rig.truth = truth
     following = asyncio.create_task(truth.follow(rig, await kv.current_revision()))
     await rig.start()
+    if rig.remote:
+        await asyncio.sleep(0.3)  # etcd ends watches that it has not caught up with yet when it compacts
     writers = [asyncio.create_task(write(rig, random.Random(seed * 100 + i), writes)) for i in range(6)]
 
     def done() -> bool:
@@ -285,10 +335,10 @@ async def play(kv: KV, *, cached: bool, seed: int, writes: int) -> tuple[Truth, 
     readers = [asyncio.create_task(read(rig, random.Random(seed * 100 + 50 + i), record, done)) for i in range(20)]
     disturber = asyncio.create_task(disturb(rig, random.Random(seed), done))
     await asyncio.gather(*writers, *readers, disturber)
-    last = await rig.bump()
-    while not truth.changes or truth.changes[-1][0] < last - 200:
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.05)
+    last = (await rig.create("the-end")).resource_version
+    async with asyncio.timeout(60):
+        while truth.reached < last:
+            await asyncio.sleep(0.01)
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
     await rig.close()
@@ -320,18 +370,19 @@ def check(truth: Truth, record: Record) -> int:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("cached", [True, False], ids=["cacher", "store"])
-@pytest.mark.parametrize("backend", ["memory", "sqlite"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_the_promises_hold(
     backend: str, cached: bool, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("watchkeeper.storage.cacher.bookmarks.PERIOD_SECONDS", 1.0)
 
     async def run() -> None:
-        kv = MemoryKV() if backend == "memory" else SQLiteKV.open(tmp_path / "store.db", synchronous="OFF")
+        kv = BACKENDS[backend](tmp_path)
         truth, record = await play(kv, cached=cached, seed=seed, writes=60)
         assert check(truth, record) > 100
         assert record.sessions
         assert record.lists
+        assert not isinstance(kv, RestartingKV) or kv.restarts
 
     asyncio.run(run())
 
@@ -339,12 +390,12 @@ def test_the_promises_hold(
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(100, 105))
-@pytest.mark.parametrize("backend", ["memory", "sqlite"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_the_promises_hold_for_long(backend: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("watchkeeper.storage.cacher.bookmarks.PERIOD_SECONDS", 1.0)
 
     async def run() -> None:
-        kv = MemoryKV() if backend == "memory" else SQLiteKV.open(tmp_path / "store.db", synchronous="OFF")
+        kv = BACKENDS[backend](tmp_path)
         truth, record = await play(kv, cached=True, seed=seed, writes=1000)
         assert check(truth, record) > 5_000
 
