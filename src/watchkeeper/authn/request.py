@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from watchkeeper.authn.certificates import certificate_user
 from watchkeeper.authn.interface import InvalidToken
 from watchkeeper.authn.union import TokenUnion
+from watchkeeper.authn.websocket_token import websocket_token
 from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
 from watchkeeper.request.user import ANONYMOUS, User
@@ -41,7 +42,7 @@ class RequestAuthenticator:
                     return user
         header = request.header(b"authorization")
         if not header:
-            return ANONYMOUS if self._anonymous else None
+            return self._without_header(request)
         known = self._by_header.get(header)
         if known is not None:
             return known
@@ -50,10 +51,21 @@ class RequestAuthenticator:
             return ANONYMOUS if self._anonymous else None
         return self._by_token(header, token)
 
+    def _without_header(self, request: Request) -> User | Awaitable[User | None] | None:
+        """Whoever a WebSocket's subprotocols name, else nobody in particular."""
+        if request.header(b"sec-websocket-protocol"):
+            try:
+                token = websocket_token(request)
+            except InvalidToken:
+                return None
+            if token:
+                return self._by_token("", token)
+        return ANONYMOUS if self._anonymous else None
+
     def _by_token(self, header: str, token: str) -> User | Awaitable[User | None] | None:
         static = self.tokens.static_user(token)
         if static is not None:
-            if len(self._by_header) < _MAX_CACHED_HEADERS:
+            if header and len(self._by_header) < _MAX_CACHED_HEADERS:
                 self._by_header[header] = static
             return static
         try:

@@ -37,27 +37,23 @@ class App:
         router: Router,
         paths: Mapping[str, PathHandler],
         prefixes: Mapping[str, PathHandler] | None = None,
-        websocket: Callable[[Request], Awaitable[None]] | None = None,
         request_timeout: float = 60.0,
     ) -> None:
         self.filters = tuple(filters)
         self.router = router
         self.paths = dict(paths)
         self.prefixes = dict(prefixes or {})
-        self.websocket = websocket
         self.request_timeout = request_timeout
         self._audit_prefix = os.urandom(8).hex()
         self._audit_count = int.from_bytes(os.urandom(3), "big")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection event: an HTTP request, a WebSocket, or the server's start and stop."""
+        """Serve one connection event: an HTTP request, or the server's start and stop."""
         kind = scope["type"]
         if kind == "http":
             pending = self.begin(scope, receive, send)
             if pending is not None:
                 await pending
-        elif kind == "websocket":
-            await self._serve_websocket(scope, receive, send)
         else:
             await _lifespan(receive, send)
 
@@ -175,26 +171,6 @@ class App:
         self._audit_count = (self._audit_count + 1) & 0xFFFFFFFFFFFF
         p, n = self._audit_prefix, f"{self._audit_count:012x}"
         return (b"audit-id", f"{p[:8]}-{p[8:12]}-4{p[13:16]}-8{p[1:4]}-{n}".encode())
-
-    async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        fields = {**scope, "method": "GET"}
-        request = Request(fields, receive, send, asyncio.get_running_loop().time())
-        status = 101
-        try:
-            for apply in self.filters:
-                outcome = apply(request)
-                if outcome is not None and not isinstance(outcome, Response):
-                    outcome = await outcome
-                if outcome is not None:
-                    raise ApiError(outcome.status, "", "refused")
-            if self.websocket is None or not request.info.is_resource:
-                raise errors.bad_request("no WebSocket is served here")
-            await self.websocket(request)
-        except ApiError as error:
-            status = error.code
-            await send({"type": "websocket.close", "code": 1008, "reason": error.message[:120]})
-        finally:
-            request.finish(status)
 
 
 def _exceeded_limit(error: BaseException | None) -> str:

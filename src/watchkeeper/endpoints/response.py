@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
 
 import orjson
 
 from watchkeeper.endpoints.warning_headers import warning_headers
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
 
 Header = tuple[bytes, bytes]
@@ -19,8 +21,23 @@ AT_ONCE = 1 << 20
 """Bytes; a longer body goes out as the client takes it."""
 
 
+class Stream(Protocol):
+    """Pieces of an answer, as they come. An async generator is one."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The pieces."""
+        ...
+
+    async def aclose(self) -> None:
+        """Free what the stream holds, whether its end was reached or it was not even begun."""
+        ...
+
+
 class Response:
-    """An answer. Either `body` is all of it, or `stream` yields it piece by piece (each piece one HTTP chunk)."""
+    """An answer. Either `body` is all of it, or `stream` yields it piece by piece (each piece one HTTP chunk).
+
+    With status 101 it is a WebSocket, and each piece a text message.
+    """
 
     __slots__ = ("body", "headers", "status", "stream")
 
@@ -30,7 +47,7 @@ class Response:
         body: bytes = b"",
         headers: Sequence[Header] = (JSON,),
         *,
-        stream: AsyncIterator[bytes] | None = None,
+        stream: Stream | None = None,
     ) -> None:
         self.status = status
         self.body = body
@@ -51,10 +68,13 @@ class Response:
 
     async def send(self, request: Request) -> None:
         """Write it out."""
-        headers = self.all_headers(request)
         if self.stream is not None:
-            await self._send_stream(request, headers)
+            try:
+                await (self._send_messages if self.status == 101 else self._send_stream)(request, self.stream)
+            finally:
+                await self.stream.aclose()
             return
+        headers = self.all_headers(request)
         exchange = request.scope.get("exchange")
         if exchange is not None and len(self.body) <= AT_ONCE:
             exchange.respond(self.status, headers, self.body)
@@ -64,10 +84,18 @@ class Response:
         body = b"" if request.method == "HEAD" else self.body
         await request.send({"type": "http.response.body", "body": body})
 
-    async def _send_stream(self, request: Request, headers: list[Header]) -> None:
-        assert self.stream is not None
+    async def _send_messages(self, request: Request, stream: Stream) -> None:
+        exchange: Exchange = request.scope["exchange"]
+        socket = exchange.upgrade(self.headers)
+        async for message in stream:
+            if message:
+                await socket.send_text(message)
+        socket.close()
+
+    async def _send_stream(self, request: Request, stream: Stream) -> None:
+        headers = self.all_headers(request)
         await request.send({"type": "http.response.start", "status": self.status, "headers": headers})
-        async for chunk in self.stream:
+        async for chunk in stream:
             await request.send({"type": "http.response.body", "body": chunk, "more_body": True})
         await request.send({"type": "http.response.body", "body": b""})
 

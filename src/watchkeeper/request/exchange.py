@@ -19,8 +19,24 @@ class Exchange(Protocol):
         """Send a whole answer at once; content-length is added. For bodies that need no flow control (under 1 MiB)."""
         ...
 
+    def upgrade(self, headers: Sequence[tuple[bytes, bytes]]) -> WebSocket:
+        """Answer with 101 and these headers, and go on as a WebSocket. Raises OSError when the client is gone."""
+        ...
+
     def peer_certificate(self) -> PeerCertificate | None:
         """The verified client certificate of the connection, None when the client showed none."""
+        ...
+
+
+class WebSocket(Protocol):
+    """The server's side of a WebSocket. Whoever upgraded ends it; a client that closes cancels the task that sends."""
+
+    async def send_text(self, text: bytes) -> None:
+        """Send a text message, UTF-8, waiting while the client is behind. Raises OSError when the client is gone."""
+        ...
+
+    def close(self, code: int = 1000) -> None:
+        """Say goodbye and close. Idempotent."""
         ...
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 
 from watchkeeper.endpoints.handlers.common import context, list_options, predicate
 from watchkeeper.endpoints.negotiation import Accepted, negotiate
@@ -75,7 +75,7 @@ def _groups(items: list[StoredObject]) -> Iterator[list[StoredObject]]:
         yield items[start:]
 
 
-async def _stream(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _stream(pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
     for piece in pieces:
         yield piece
 
@@ -84,7 +84,7 @@ def _gzipped(pieces: Iterator[bytes]) -> Response:
     return Response(200, headers=(JSON, *_GZIP_HEADERS), stream=_compress(pieces))
 
 
-async def _compress(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _compress(pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
     compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     for piece in pieces:
         # zlib frees the interpreter while it works, so other requests go on.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.handlers.common import context, predicate
@@ -13,6 +13,8 @@ from watchkeeper.endpoints.params import ListParams, read_list_params
 from watchkeeper.endpoints.render import Renderer, renderer_for
 from watchkeeper.endpoints.response import JSON, Response
 from watchkeeper.endpoints.scope import Scope
+from watchkeeper.endpoints.websocket import handshake, is_websocket
+from watchkeeper.meta import errors
 from watchkeeper.request.request import Request
 from watchkeeper.storage.interface import EventType, Match, Watcher, WatchOptions
 
@@ -21,10 +23,21 @@ _BATCH_BYTES = 256 * 1024
 
 
 async def watch(request: Request, scope: Scope) -> Response:
-    """Open a watch; the events follow as a stream."""
+    """Open a watch; the events follow as a stream, or as the messages of a WebSocket."""
+    if not is_websocket(request):
+        stream = await _opened(request, scope)
+        return Response(200, headers=(JSON,), stream=stream)
+    if "exchange" not in request.scope:
+        raise errors.bad_request("this HTTP server has no WebSockets")
+    accepted = handshake(request)
+    if isinstance(accepted, Response):
+        return accepted
+    return Response(101, headers=accepted, stream=await _opened(request, scope, joined=False))
+
+
+async def _opened(request: Request, scope: Scope, *, joined: bool = True) -> WatchStream:
     renderer, watcher, timeout = await open_watch(request, scope)
-    stream = WatchStream(request, scope, renderer, watcher, timeout)
-    return Response(200, headers=(JSON,), stream=stream.events())
+    return WatchStream(request, scope, renderer, watcher, timeout, joined=joined)
 
 
 async def open_watch(request: Request, scope: Scope) -> tuple[Renderer, Watcher, float]:
@@ -53,16 +66,41 @@ def _timeout(params: ListParams, scope: Scope) -> float:
 
 
 class WatchStream:
-    """The frames of one watch, ended by its deadline, its client, its source or the server."""
+    """The frames of one watch, ended by its deadline, its client, its source or the server.
 
-    def __init__(self, request: Request, scope: Scope, renderer: Renderer, watcher: Watcher, timeout: float) -> None:
+    Implements `endpoints.response.Stream`.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        scope: Scope,
+        renderer: Renderer,
+        watcher: Watcher,
+        timeout: float,
+        *,
+        joined: bool = True,
+    ) -> None:
+        """`joined`: several frames that are due at the same time make one piece."""
         self.request = request
         self.scope = scope
         self.renderer = renderer
         self.watcher = watcher
         self.timeout = timeout
+        self._most = _BATCH_BYTES if joined else 0
+        self._events: AsyncGenerator[bytes] | None = None
 
-    async def events(self) -> AsyncIterator[bytes]:
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        self._events = self.events()
+        return self._events
+
+    async def aclose(self) -> None:
+        """Free the watcher, also of a stream that was not begun."""
+        if self._events is not None:
+            await self._events.aclose()
+        self.watcher.close()
+
+    async def events(self) -> AsyncGenerator[bytes]:
         """Frames, several joined when many are due. Frees the watcher however it ends."""
         loop = asyncio.get_running_loop()
         watcher, services = self.watcher, self.scope.services
@@ -70,7 +108,9 @@ class WatchStream:
         timer = loop.call_later(self.timeout, watcher.close)
         services.watchers.add(watcher)
         self.scope.on_close.append(watcher.finish)
-        tasks.start("disconnect", self._close_on_disconnect())
+        if "exchange" not in self.request.scope:
+            # Our own HTTP server cancels what streams to a client that is gone; others only tell.
+            tasks.start("disconnect", self._close_on_disconnect())
         if services.stopping or self.scope.closed:
             watcher.close()
         try:
@@ -97,7 +137,7 @@ class WatchStream:
                 first = False
                 pending.append(frame)
                 size += len(frame)
-                if size >= _BATCH_BYTES:
+                if size >= self._most:
                     yield b"".join(pending)
                     pending, size = [], 0
             if pending:

@@ -15,6 +15,7 @@ from watchkeeper.server.http.peer import TlsPeer, tls_peer
 
 if TYPE_CHECKING:
     from watchkeeper.server.http.listener import Listener
+    from watchkeeper.server.http.websocket import WebSocket
 
 _LINGER_SECONDS = 1.0
 _VERSIONS = frozenset(("1.0", "1.1"))
@@ -58,6 +59,7 @@ class Connection(asyncio.Protocol):
         self._receiving: Exchange | None = None
         self._to_start: tuple[Exchange, dict[str, Any]] | None = None
         self._pipeline: deque[tuple[Exchange, dict[str, Any]]] = deque()
+        self._socket: WebSocket | None = None
         self.quiet_since: float = self._loop.time()
         """When the last request ended or the first bytes of the present one came."""
 
@@ -107,6 +109,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what came and start the request that it completes."""
+        if self._socket is not None:
+            self._socket.feed(data)
+            return
         if self._in_head:
             if not self._head_size:
                 self.quiet_since = self._loop.time()
@@ -114,7 +119,7 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # no other protocol is spoken; the request was handed on like any other
+            pass  # the request is handed on like any other; nothing may follow it before it is answered
         except httptools.HttpParserError:
             self._refuse_nonsense()
             return
@@ -282,6 +287,11 @@ class Connection(asyncio.Protocol):
         self._closing = True
         self.resume_reading()
         self._loop.call_later(_LINGER_SECONDS, self.close)
+
+    def upgraded(self, socket: WebSocket) -> None:
+        """What comes from now on belongs to a WebSocket."""
+        self._socket = socket
+        self.resume_reading()
 
     # -- for exchanges ----------------------------------------------------------------------------------------------
 

@@ -8,24 +8,24 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.server.http import wire
+from watchkeeper.server.http.errors import ClientDisconnected
 
 if TYPE_CHECKING:
     from watchkeeper.server.http.connection import Connection
     from watchkeeper.server.http.peer import TlsPeer
+    from watchkeeper.server.http.websocket import WebSocket
 
 log = logging.getLogger(__name__)
 
 Message = MutableMapping[str, Any]
 Application = Callable[[Any, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
 
+GOING_AWAY = 1001
+"""What a WebSocket is closed with when the server stops."""
 _JOINED = 1 << 14
 """Up to this size (a TLS record) bytes are joined to what goes before them; longer ones are not copied."""
 _PIECE = 1 << 18
 """Longer bodies go out in pieces of this size, each waiting until the client has taken enough of the ones before."""
-
-
-class ClientDisconnected(OSError):
-    """Written to a client that is gone."""
 
 
 class Exchange:
@@ -33,6 +33,7 @@ class Exchange:
 
     Its connection feeds it body bytes and tells it when the client is gone. States of the answer: not begun → head
     sent (`started`) → all sent (`complete`). An answer that was begun and cannot be finished closes the connection.
+    After `upgrade` the answer is a WebSocket, complete when that is closed.
     """
 
     __slots__ = (
@@ -44,6 +45,7 @@ class Exchange:
         "_head_only",
         "_http10",
         "_left",
+        "_socket",
         "_waiter",
         "body_complete",
         "complete",
@@ -75,6 +77,7 @@ class Exchange:
         self._chunked = False
         self._left = 0
         self._waiter: asyncio.Future[None] | None = None
+        self._socket: WebSocket | None = None
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "answering" if self.started else "waiting"
@@ -103,6 +106,8 @@ class Exchange:
         if self.complete:
             return
         self.disconnected = True
+        if self._socket is not None:
+            self._socket.end()
         self._wake()
         if self.started and self.task is not None:
             self.task.cancel()
@@ -159,6 +164,27 @@ class Exchange:
         else:
             self._connection.write_lines((head, body))
         self._finish()
+
+    def upgrade(self, headers: Sequence[tuple[bytes, bytes]]) -> WebSocket:
+        """Answer with 101 and go on as a WebSocket. Raises ClientDisconnected."""
+        from watchkeeper.server.http.websocket import WebSocket
+
+        if self.disconnected:
+            raise ClientDisconnected("the client closed the connection")
+        if self.started:
+            raise RuntimeError("an answer was begun already")
+        self.started = True
+        self.keep_alive = False
+        lines = (wire.STATUS_LINES[101], self._connection.date_line(), wire.header_lines(headers), b"\r\n")
+        self._connection.write(b"".join(lines))
+        self._socket = WebSocket(self._connection, self)
+        self._connection.upgraded(self._socket)
+        return self._socket
+
+    def upgrade_done(self) -> None:
+        """The WebSocket is closed from this side."""
+        if not self.complete:
+            self._finish()
 
     async def send(self, message: Message) -> None:
         """ASGI: begin the answer, or send a piece of it. Raises ClientDisconnected once the client is gone."""
@@ -266,7 +292,9 @@ class Exchange:
         self._break_off()
 
     def _cancelled(self) -> None:
-        if self.ending and self._chunked and not self.complete and not self.disconnected:
+        if self._socket is not None and self.ending and not self.disconnected:
+            self._socket.close(GOING_AWAY)
+        elif self.ending and self._chunked and not self.complete and not self.disconnected:
             self.keep_alive = False
             self._connection.write(wire.LAST_CHUNK)
             self._finish()
@@ -278,6 +306,8 @@ class Exchange:
             return
         if self.started:
             self.complete = True
+            if self._socket is not None:
+                self._socket.end()
             self._connection.abort()
         else:
             self.keep_alive = False

@@ -17,6 +17,8 @@ class HttpLimits:
     """A connection without a request is closed after this time."""
     write_seconds: float = 60.0
     """A connection whose client takes nothing of what waits for it is cut off after this time."""
+    ping_seconds: float = 30.0
+    """A WebSocket whose client says nothing for this time is pinged; after as long again it is cut off."""
     body_buffer: int = 1 << 16
     """Reading pauses while this much of a body waits for the application."""
     write_buffer: int = 1 << 20
