@@ -76,6 +76,7 @@ def _set_errors(value: list[Any], path: str) -> list[FieldError]:
 
 def _map_errors_of(node: Structural) -> Check:
     names = node.list_map_keys
+    sorted_names = sorted(names)
     single = names[0] if len(names) == 1 else None
 
     def check(value: list[Any], path: str) -> list[FieldError]:
@@ -88,7 +89,7 @@ def _map_errors_of(node: Structural) -> Check:
             keys = [(item or {}).get(single, _UNSPECIFIED) for item in value]
             shown = [{} if key is _UNSPECIFIED else {single: key} for key in keys]
         else:
-            keys = shown = [{n: item[n] for n in names if n in item} if item else {} for item in value]
+            keys = shown = [{n: item[n] for n in sorted_names if n in item} if item else {} for item in value]
         return [duplicate(f"{path}[{i}]", shown[i]) for i in _repeated(keys)]
 
     return check

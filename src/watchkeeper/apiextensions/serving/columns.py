@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
-
-import orjson
 
 from watchkeeper.apiextensions.jsonpath import JSONPathError, Path, compile_path
 from watchkeeper.apis.behavior import Column, TableSpec
-from watchkeeper.apis.printing import human_duration
+from watchkeeper.apis.printing import human_duration, parse_time
 from watchkeeper.cel.conversions import format_double
+from watchkeeper.meta.field import go_json
 from watchkeeper.registry.table import NAME_DESCRIPTION
+from watchkeeper.runtime.timestamps import TimeError, canonical_time
 
 Object = dict[str, Any]
 Cell = Callable[[Any, float], Any]
@@ -93,7 +92,7 @@ def _text(value: Any, now: float) -> Any:
         return format_double(value)
     if kind is int:
         return str(value)
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return go_json(value)
 
 
 def _integer(value: Any, now: float) -> Any:
@@ -113,15 +112,11 @@ def _boolean(value: Any, now: float) -> Any:
 def _date(value: Any, now: float) -> Any:
     if value.__class__ is not str:
         return None
-    if value in ("", "null"):
-        return "<unknown>"
     try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
+        moment = canonical_time(value) if value not in ("", "null") else None
+    except TimeError:
         return "<invalid>"
-    if moment.tzinfo is None or "T" not in value:
-        return "<invalid>"
-    return human_duration(now - moment.timestamp())
+    return "<unknown>" if moment is None else human_duration(now - parse_time(moment))
 
 
 _CELLS: dict[str, Cell] = {

@@ -1,0 +1,47 @@
+"""What printer columns show of values of all sorts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from watchkeeper.apiextensions.serving.columns import table_of
+
+NOW = 1_700_000_000.0
+"""2023-11-14T22:13:20Z"""
+
+
+def cell(kind: str, value: Any, path: str = ".spec.v") -> Any:
+    table = table_of([{"name": "V", "type": kind, "jsonPath": path}])
+    assert table.cells is not None
+    return table.cells({"metadata": {"name": "a"}, "spec": {"v": value}}, NOW)[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "shown"),
+    [
+        ("integer", 3, 3),
+        ("integer", 3.9, 3),
+        ("integer", "3", None),
+        ("number", 1.5, 1.5),
+        ("boolean", True, True),
+        ("boolean", "true", None),
+        ("string", "text", "text"),
+        ("string", 3, "3"),
+        ("string", 1e21, "1e+21"),
+        ("string", False, "false"),
+        ("string", {"b": "<&>", "a": [1, None]}, '{"a":[1,null],"b":"\\u003c\\u0026\\u003e"}'),
+        ("date", "2023-11-14T22:08:20Z", "5m"),
+        ("date", "2023-11-14T23:08:20.5+01:00", "5m"),
+        ("date", "2023-11-14T22:08Z", "<invalid>"),
+        ("date", "20231114T220820Z", "<invalid>"),
+        ("date", "2023-11-14", "<invalid>"),
+        ("date", "2024-11-14T22:08:20Z", "<invalid>"),
+        ("date", "0001-01-01T00:00:00Z", "<unknown>"),
+        ("date", "", "<unknown>"),
+        ("date", 5, None),
+    ],
+)
+def test_a_cell_shows_a_value_as_its_column_type_asks(kind: str, value: Any, shown: Any) -> None:
+    assert cell(kind, value) == shown
