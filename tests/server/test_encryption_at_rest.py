@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
 import threading
 import time
 import urllib.error
@@ -212,6 +213,23 @@ def test_a_faulty_configuration_keeps_the_server_from_starting(tmp_path: Path, t
         serving(tmp_path, encryption_provider_config=tmp_path / "config").start()
     with pytest.raises(StartupError, match="must be set with --encryption-provider-config"):
         serving(tmp_path, encryption_provider_config_automatic_reload=True).start()
+
+
+def test_no_key_and_no_secret_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config = write_config(tmp_path / "config", cipher("aesgcm", "key1", ONE), "{identity: {}}")
+    with (
+        caplog.at_level(logging.DEBUG),
+        serving(
+            tmp_path, encryption_provider_config=config, encryption_provider_config_automatic_reload=True
+        ) as server,
+    ):
+        server.request("POST", SECRETS, secret("mine"))
+        write_config(config, cipher("aesgcm", "key2", TWO))
+        until(lambda: "the encryption configuration was reloaded" in caplog.text)
+        config.write_text("{kind: Secret, key: " + TWO + "}")
+        until(lambda: "the encryption configuration stays as it was" in caplog.text)
+    for word in (ONE, TWO, PLAIN, "correct horse"):
+        assert word not in caplog.text
 
 
 @contextmanager
