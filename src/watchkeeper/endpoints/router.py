@@ -56,11 +56,22 @@ class Router:
             return self._unknown(info)
         if found.info.namespaced != bool(info.namespace) and not self._collection_of_all(found, request):
             return self._misplaced(found, request)
+        if info.deprecated_watch:
+            return self._old_watch(found, request)
         if info.subresource:
             return self._subresource(found, request)
         if info.name and len(info.parts) > 1:
             return self._object(found, request)
         return self._collection(found, request)
+
+    def _old_watch(self, found: ServedResource, request: Request) -> Handled:
+        """A path under /watch/, which can only be got, with `watch` or without it."""
+        if request.info.subresource:
+            raise not_found()
+        if request.method != "GET" or "watch" not in found.scope.verbs:
+            raise method_not_allowed()
+        _warn(found, request)
+        return watch(request, found.scope)
 
     @staticmethod
     def _takes_path(found: ServedResource, info: RequestInfo) -> bool:
@@ -93,8 +104,6 @@ class Router:
         if entry is None or entry[0] not in found.scope.verbs:
             raise method_not_allowed()
         _warn(found, request)
-        if request.info.deprecated_watch:
-            return watch(request, found.scope)
         return entry[1](request, found.scope)
 
     def _collection(self, found: ServedResource, request: Request) -> Handled:
