@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from watchkeeper.apis.schema_data import resources
+from watchkeeper.endpoints.openapi.documents import OpenAPI
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.runtime_config import served_resources
 from watchkeeper.testing import Server
@@ -137,6 +138,12 @@ def test_discovery_lists_new_versions_first_and_answers_warn() -> None:
         assert header(server, path.format("v1"), "Warning") is None
         schemas = server.request("GET", "/openapi/v3/apis/apps/v1beta1")["components"]["schemas"]
         assert "rollbackTo" in schemas["io.k8s.api.apps.v1beta1.DeploymentSpec"]["properties"]
+
+
+def test_documents_do_not_know_what_is_not_served() -> None:
+    off, on = (OpenAPI(served_resources(settings), "v1.36.0").v2().body for settings in ((), OLD))
+    assert b"apps.v1beta1." not in off
+    assert b"apps.v1beta1.RollbackConfig" in on
 
 
 def test_what_is_turned_off_is_gone_and_the_server_works_without() -> None:

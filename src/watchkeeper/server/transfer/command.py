@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,6 @@ async def _import(parsed: argparse.Namespace) -> int:
 
 def _config(parsed: argparse.Namespace) -> ClientConfig:
     """Of the kubeconfig that was named, or that a server of this data directory has written, or that kubectl takes."""
-    import os
-
     own: Path = parsed.data_dir / "kubeconfig"
     path = parsed.kubeconfig
     if path is None and not os.environ.get("KUBECONFIG") and own.exists():

@@ -21,7 +21,7 @@ _POLL_SECONDS = 0.1
 
 
 class Import:
-    """Applies objects in their order, as the manager of all their fields; what fails keeps the rest from nothing."""
+    """Applies objects in their order, as the manager of all their fields; what fails does not stop the rest."""
 
     def __init__(self, client: DynamicClient, *, dry_run: bool = False) -> None:
         self._client = client
