@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 LOCKS = {
-    "base": ["pyproject.toml", "--extra", "etcd"],
+    "base": ["pyproject.toml", "--extra", "etcd", "--extra", "fast"],
     "build": ["requirements/build.in", "--constraint", "requirements/base.txt"],
     "dev": ["pyproject.toml", "--extra", "etcd", "--group", "dev", "--constraint", "requirements/build.txt"],
 }

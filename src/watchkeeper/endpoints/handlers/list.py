@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import AsyncGenerator, Iterator
 
+from watchkeeper.endpoints.compression import gzip, gzip_compressor
 from watchkeeper.endpoints.handlers.common import context, list_options, predicate
 from watchkeeper.endpoints.negotiation import Accepted, negotiate
 from watchkeeper.endpoints.params import read_list_params
@@ -19,7 +19,6 @@ CHUNK_BYTES = 1 << 20
 """About how much of a list is joined at a time."""
 GZIP_THRESHOLD = 128 * 1024
 """Bytes; smaller answers are not worth compressing (apiserver's defaultGzipThresholdBytes)."""
-_GZIP_LEVEL = 1
 
 
 async def list_collection(request: Request, scope: Scope) -> Response:
@@ -35,18 +34,18 @@ async def list_collection(request: Request, scope: Scope) -> Response:
 def list_response(request: Request, renderer: Renderer, accepted: Accepted, result: ListResult) -> Response:
     """Write a list result: small ones whole, large ones in pieces, compressed when asked."""
     items = result.items
-    gzip = "gzip" in request.header(b"accept-encoding")
+    packed = "gzip" in request.header(b"accept-encoding")
     if not accepted.pretty and accepted.media_type == "application/json":
         size = sum([len(item.tail) for item in items])
         if size >= GZIP_THRESHOLD:
             pieces = _pieces(renderer, result)
-            if gzip:
+            if packed:
                 return _gzipped(pieces)
             return Response(200, headers=(JSON,), stream=_stream(pieces))
     body = renderer.list_head(result) + renderer.list_items(items, first=True) + renderer.list_tail()
     response = finish(body, accepted)
-    if gzip and len(response.body) >= GZIP_THRESHOLD:
-        response.body = zlib.compress(response.body, _GZIP_LEVEL, zlib.MAX_WBITS | 16)
+    if packed and len(response.body) >= GZIP_THRESHOLD:
+        response.body = gzip(response.body)
         response.headers = (*response.headers, *_GZIP_HEADERS)
     return response
 
@@ -85,10 +84,10 @@ def _gzipped(pieces: Iterator[bytes]) -> Response:
 
 
 async def _compress(pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
-    compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    compressor = gzip_compressor()
     for piece in pieces:
-        # zlib frees the interpreter while it works, so other requests go on.
-        packed = await asyncio.to_thread(compressor.compress, piece)
-        if packed:
-            yield packed
+        # Compression frees the interpreter while it works, so other requests go on.
+        ready = await asyncio.to_thread(compressor.compress, piece)
+        if ready:
+            yield ready
     yield compressor.flush()

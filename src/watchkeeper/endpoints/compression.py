@@ -1,0 +1,47 @@
+"""Gzip for large answers, fast rather than tight: with ISA-L when the package `isal` is there, else with zlib.
+
+ISA-L takes a sixth of zlib's time at its fastest and packs tighter; `pip install watchkeeper[fast]` brings it. Both
+free the interpreter while they work.
+"""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from typing import Any, Protocol
+
+_LEVEL = 1
+_GZIP = zlib.MAX_WBITS | 16
+
+
+class Compressor(Protocol):
+    """Takes an answer piece by piece."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """What is ready to go out."""
+        ...
+
+    def flush(self) -> bytes:
+        """The rest."""
+        ...
+
+
+@functools.cache
+def _library() -> Any:
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib
+    return isal_zlib
+
+
+def gzip_compressor() -> Compressor:
+    """A compressor for one answer."""
+    found: Compressor = _library().compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    return found
+
+
+def gzip(data: bytes) -> bytes:
+    """A whole answer, compressed."""
+    packed: bytes = _library().compress(data, _LEVEL, _GZIP)
+    return packed

@@ -1,0 +1,61 @@
+"""Large lists are compressed for those who ask, by whichever library is there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import urllib.request
+import zlib
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+from isal import isal_zlib
+
+from watchkeeper.endpoints import compression
+from watchkeeper.testing import Handle
+from watchkeeper.testing import Server as InProcess
+
+
+@pytest.mark.parametrize("library", [zlib, isal_zlib], ids=["zlib", "isal"])
+def test_every_library_packs_what_gzip_unpacks(library: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compression, "_library", lambda: library)
+    data = json.dumps([{"name": f"pod-{n}"} for n in range(50_000)]).encode()
+    assert gzip.decompress(compression.gzip(data)) == data
+    compressor = compression.gzip_compressor()
+    pieces = [compressor.compress(data[at : at + 100_000]) for at in range(0, len(data), 100_000)]
+    packed = b"".join(pieces) + compressor.flush()
+    assert gzip.decompress(packed) == data
+    assert len(packed) < len(data) / 4
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Handle]:
+    with InProcess(insecure_http=True) as handle:
+        path = "/api/v1/namespaces/default/configmaps"
+        for number in range(4):
+            body = {"metadata": {"name": f"c{number}"}, "data": {"text": f"{number} lorem ipsum " * 10_000}}
+            handle.request("POST", path, body)
+        yield handle
+
+
+@pytest.mark.parametrize("limit", ["", "?limit=1"])
+def test_a_list_is_the_same_compressed_and_not(server: Handle, limit: str) -> None:
+    def listed(**headers: str) -> tuple[str, bytes]:
+        url = f"{server.url}/api/v1/namespaces/default/configmaps{limit}"
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {server.token}", **headers})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.headers.get("content-encoding", ""), answer.read()
+
+    plain, packed = listed(), listed(**{"Accept-Encoding": "gzip"})
+    assert (plain[0], packed[0]) == ("", "gzip")
+    assert json.loads(gzip.decompress(packed[1]))["items"] == json.loads(plain[1])["items"]
+    assert len(packed[1]) < len(plain[1]) / 10
+
+
+def test_a_small_list_is_not_worth_it(server: Handle) -> None:
+    url = f"{server.url}/api/v1/namespaces/default/secrets"
+    headers = {"Authorization": f"Bearer {server.token}", "Accept-Encoding": "gzip"}
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as answer:
+        assert answer.headers.get("content-encoding") is None
+        assert json.loads(answer.read())["items"] == []
