@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -172,3 +173,57 @@ def test_a_server_starts_for_the_repair_of_what_it_needs_itself(tmp_path: Path, 
         assert refusal(server, "GET", path)["code"] == 500
         server.request("DELETE", path, UNSAFE)
         assert server.request("GET", path.rpartition("/")[0])["kind"].endswith("List")
+
+
+def definition() -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [{"name": n, "served": True, "storage": n == "v1", "schema": schema} for n in ("v1", "v2")]
+    names = {"plural": "carts", "singular": "cart", "kind": "Cart", "listKind": "CartList"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "carts.shop.example.com"},
+        "spec": {"group": "shop.example.com", "names": names, "scope": "Namespaced", "versions": versions},
+    }
+
+
+def test_broken_custom_resources_are_removed_at_any_version(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition())
+    put(tmp_path / "db", {f"/registry/shop.example.com/carts/default/{n}": b"junk" for n in ("a", "b")})
+    with serving(tmp_path) as server:
+        for name, version in (("a", "v1"), ("b", "v2")):
+            carts = f"/apis/shop.example.com/{version}/namespaces/default/carts"
+            status = refusal(server, "GET", carts)
+            assert status["message"] == "failed to read one or more carts.shop.example.com from the storage"
+            assert status["details"]["group"] == "shop.example.com"
+            assert (
+                f"/registry/shop.example.com/carts/default/{name}"
+                in refusal(server, "GET", f"{carts}/{name}")["message"]
+            )
+            assert server.request("DELETE", f"{carts}/{name}", UNSAFE)["details"] == {"name": name, "kind": "Cart"}
+        assert server.request("GET", carts)["items"] == []
+
+
+def test_controllers_do_their_work_on_what_can_be_read(tmp_path: Path) -> None:
+    put(tmp_path / "db", {"/registry/secrets/default/broken": b"junk"})
+    maps = "/api/v1/namespaces/default/configmaps"
+    with Server(storage=f"sqlite:{tmp_path / 'db'}", insecure_http=True) as server:
+        owner = server.request("POST", maps, {"metadata": {"name": "owner"}})["metadata"]
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["uid"]}
+        server.request("POST", maps, {"metadata": {"name": "dependent", "ownerReferences": [reference]}})
+        server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "gone"}})
+        server.request("DELETE", f"{maps}/owner")
+        server.request("DELETE", "/api/v1/namespaces/gone")
+        end = time.monotonic() + 20
+        while not (is_gone(server, f"{maps}/dependent") and is_gone(server, "/api/v1/namespaces/gone")):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def is_gone(server: Handle, path: str) -> bool:
+    try:
+        server.request("GET", path)
+    except RequestFailed as error:
+        return error.status == 404
+    return False

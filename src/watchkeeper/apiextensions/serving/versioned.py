@@ -154,6 +154,8 @@ class VersionedStorage:
 
     async def delete(self, key: str, options: DeleteOptions = DeleteOptions()) -> StoredObject:
         """Delete an object; returns its last state."""
+        if options.unsafe:
+            return await self.base.delete(key, options)  # there is nothing to convert
         validate = options.validate
         if validate is not None:
             check = validate
