@@ -219,7 +219,7 @@ def test_a_lease_on_a_real_server_has_one_leader_at_a_time(kit: Any, namespace: 
                 await asyncio.get_running_loop().create_future()
 
             lock = LeaseLock(client, namespace=namespace, name="operator", identity=name)
-            times = LeaderTimes(lease=1, renew=0.5, retry=0.05)
+            times = LeaderTimes(lease=6, renew=5, retry=0.05)
             return asyncio.create_task(LeaderElector(lock, times=times).run(lead))
 
         tasks = {name: candidate(name) for name in ("one", "two", "three")}

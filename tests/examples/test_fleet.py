@@ -25,7 +25,7 @@ from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 
 ROOT = Path(__file__).parents[2]
-TIMES = LeaderTimes(lease=1, renew=0.6, retry=0.1)
+TIMES = LeaderTimes(lease=6, renew=5, retry=0.1)
 
 
 @pytest.fixture(scope="module")
