@@ -95,8 +95,10 @@ class Response:
     async def _send_stream(self, request: Request, stream: Stream) -> None:
         headers = self.all_headers(request)
         await request.send({"type": "http.response.start", "status": self.status, "headers": headers})
+        exchange = request.scope.get("exchange")
         async for chunk in stream:
-            await request.send({"type": "http.response.body", "body": chunk, "more_body": True})
+            if exchange is None or not exchange.send_nowait(chunk):
+                await request.send({"type": "http.response.body", "body": chunk, "more_body": True})
         await request.send({"type": "http.response.body", "body": b""})
 
 

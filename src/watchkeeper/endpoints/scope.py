@@ -77,7 +77,8 @@ class Scope:
     renderers: dict[Hashable, Any] = field(default_factory=dict)
     closed: bool = False
     """Set when the resource is served no longer (its definition was deleted or replaced)."""
-    on_close: list[Callable[[], None]] = field(default_factory=list)
+    on_close: dict[Callable[[], None], None] = field(default_factory=dict)
+    """What is called then."""
 
     def __repr__(self) -> str:
         path = f"{self.info.gvr.resource}/{self.subresource}" if self.subresource else self.info.gvr.resource

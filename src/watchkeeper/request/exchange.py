@@ -19,6 +19,11 @@ class Exchange(Protocol):
         """Send a whole answer at once; content-length is added. For bodies that need no flow control (under 1 MiB)."""
         ...
 
+    def send_nowait(self, piece: bytes) -> bool:
+        """Send a piece of a stream that has begun, unless that has to wait or be refused: then False, and ASGI's
+        `send` does it."""
+        ...
+
     def upgrade(self, headers: Sequence[tuple[bytes, bytes]]) -> WebSocket:
         """Answer with 101 and these headers, and go on as a WebSocket. Raises OSError when the client is gone."""
         ...

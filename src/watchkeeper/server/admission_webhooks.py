@@ -37,6 +37,8 @@ _PREFIX = "apiserver_admission_"
 class DeferredPlugin(BasePlugin):
     """Lets everything pass until there is a plugin to ask."""
 
+    deep = False  # as both plugins that there can be
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.plugin: Plugin | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.handlers.common import context, predicate
@@ -16,7 +16,7 @@ from watchkeeper.endpoints.scope import Scope
 from watchkeeper.endpoints.websocket import handshake, is_websocket
 from watchkeeper.meta import errors
 from watchkeeper.request.request import Request
-from watchkeeper.storage.interface import EventType, Match, Watcher, WatchOptions
+from watchkeeper.storage.interface import EventType, Match, Watcher, WatchEvent, WatchOptions
 
 _BATCH_BYTES = 256 * 1024
 """About how much a burst of events is joined into one write."""
@@ -107,7 +107,7 @@ class WatchStream:
         tasks = TaskOwner("watch")
         timer = loop.call_later(self.timeout, watcher.close)
         services.watchers.add(watcher)
-        self.scope.on_close.append(watcher.finish)
+        self.scope.on_close[watcher.finish] = None
         if "exchange" not in self.request.scope:
             # Our own HTTP server cancels what streams to a client that is gone; others only tell.
             tasks.start("disconnect", self._close_on_disconnect())
@@ -116,34 +116,38 @@ class WatchStream:
         try:
             # An empty piece makes the response begin before there is an event to send.
             yield b""
-            async for frames in self._frames():
-                yield frames
+            first = True
+            while batch := await watcher.next_batch():
+                if len(batch) == 1:
+                    yield self.renderer.event(batch[0], first=first)
+                else:
+                    for frames in self._frames(batch, first):
+                        yield frames
+                first = False
+                if batch[-1].type is EventType.ERROR:
+                    return
         finally:
             timer.cancel()
             watcher.close()
             services.watchers.discard(watcher)
-            if watcher.finish in self.scope.on_close:
-                self.scope.on_close.remove(watcher.finish)
+            self.scope.on_close.pop(watcher.finish, None)
             await tasks.close()
 
-    async def _frames(self) -> AsyncIterator[bytes]:
-        renderer, watcher = self.renderer, self.watcher
-        first = True
-        while batch := await watcher.next_batch():
-            pending: list[bytes] = []
-            size = 0
-            for event in batch:
-                frame = renderer.event(event, first=first)
-                first = False
-                pending.append(frame)
-                size += len(frame)
-                if size >= self._most:
-                    yield b"".join(pending)
-                    pending, size = [], 0
-            if pending:
-                yield pending[0] if len(pending) == 1 else b"".join(pending)
-            if batch[-1].type is EventType.ERROR:
-                return
+    def _frames(self, batch: list[WatchEvent], first: bool) -> Iterator[bytes]:
+        """A batch as pieces; `first`: it is the first."""
+        event = self.renderer.event
+        pending: list[bytes] = []
+        size = 0
+        for each in batch:
+            frame = event(each, first=first)
+            first = False
+            pending.append(frame)
+            size += len(frame)
+            if size >= self._most:
+                yield b"".join(pending)
+                pending, size = [], 0
+        if pending:
+            yield b"".join(pending)
 
     async def _close_on_disconnect(self) -> None:
         while True:

@@ -299,6 +299,11 @@ class Connection(asyncio.Protocol):
         """The `date` header."""
         return self._listener.date.at(self._loop.time())
 
+    def write_chunk(self, piece: bytes) -> None:
+        """Send a piece of a chunked body."""
+        if self._transport is not None:
+            self._transport.write(self._listener.last_chunk.of(piece))
+
     def write(self, data: bytes | memoryview) -> None:
         """Send bytes, if the client is still there."""
         if self._transport is not None:

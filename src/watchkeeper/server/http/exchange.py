@@ -197,6 +197,17 @@ class Exchange:
         else:
             raise RuntimeError(f"unexpected ASGI message {message['type']}")
 
+    def send_nowait(self, piece: bytes) -> bool:
+        """Send a piece of a stream if that is done at once; False leaves it to `send`."""
+        connection = self._connection
+        if self.disconnected or self.complete or self._head_only or connection.write_paused or not self._chunked:
+            return False
+        if len(piece) > _JOINED:
+            return False
+        if piece:
+            connection.write_chunk(piece)
+        return True
+
     def _begin(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
         if self.started:
             raise RuntimeError("an answer was begun already")
@@ -252,7 +263,7 @@ class Exchange:
                 raise ClientDisconnected("the client closed the connection")
         if self._chunked:
             if len(piece) <= _JOINED:
-                connection.write(b"%x\r\n%b\r\n" % (len(piece), bytes(piece)))
+                connection.write_chunk(bytes(piece))
             else:
                 connection.write_lines((b"%x\r\n" % len(piece), piece, b"\r\n"))
             return

@@ -13,7 +13,7 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.http.connection import Connection
 from watchkeeper.server.http.exchange import Application, Exchange
 from watchkeeper.server.http.limits import DEFAULT_LIMITS, HttpLimits
-from watchkeeper.server.http.wire import DateLine
+from watchkeeper.server.http.wire import DateLine, LastChunk
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +47,7 @@ class Listener:
         self.client_certificates = ssl_context is not None and ssl_context.verify_mode != ssl.CERT_NONE
         self.loop = asyncio.get_running_loop()
         self.date = DateLine()
+        self.last_chunk = LastChunk()
         self.connections: set[Connection] = set()
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()

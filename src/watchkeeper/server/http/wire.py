@@ -43,6 +43,22 @@ def plain_answer(status: int, text: str) -> bytes:
     return STATUS_LINES[status] + head + body
 
 
+class LastChunk:
+    """A piece of a chunked body as a chunk, remembered because the same piece goes to many watchers in a row."""
+
+    __slots__ = ("_chunk", "_piece")
+
+    def __init__(self) -> None:
+        self._piece = b""
+        self._chunk = b""
+
+    def of(self, piece: bytes) -> bytes:
+        """The chunk of a piece, which must not be empty."""
+        if piece is not self._piece:
+            self._piece, self._chunk = piece, b"%x\r\n%b\r\n" % (len(piece), piece)
+        return self._chunk
+
+
 class DateLine:
     """The `date` header, made once a second."""
 
