@@ -64,6 +64,8 @@ async def take(watch: Watch, count: int) -> list[Event]:
         check_batch(batch, reached)
         reached = batch.revision
         events.extend(batch.events)
+        if batch.events:
+            deadline = time.monotonic() + PATIENCE  # whoever writes may take longer than that for all of them
     assert len(events) == count, f"more than the {count} events expected: {events}"
     return events
 
