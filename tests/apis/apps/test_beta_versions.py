@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kind_writer import SCHEME, read
+from kind_writer import SCHEME, create, read
 
 from watchkeeper.apis.apps.beta_schemas import KINDS, beta
-from watchkeeper.apis.apps.beta_versions import ROLLBACK_TO
-from watchkeeper.apis.apps.rollback import request_rollback, validate_rollback
+from watchkeeper.apis.apps.rollback import ROLLBACK_TO, request_rollback, validate_rollback
 from watchkeeper.apis.protobuf import object_of
 from watchkeeper.meta.gvk import GroupVersionKind
 
@@ -168,3 +167,17 @@ def test_protobuf_of_the_old_versions_is_read() -> None:
         kind = f"\x0a\x0capps/{version}\x12\x0aDeployment".encode()
         data = b"k8s\0\x0a" + bytes([len(kind)]) + kind + b"\x12" + bytes([len(message)]) + message
         assert object_of(data)["spec"] == expected
+
+
+def test_a_revision_is_judged_at_every_version() -> None:
+    old = at(
+        "v1beta1", "Deployment", metadata={"name": "x"}, spec={"template": TEMPLATE, "rollbackTo": {"revision": -1}}
+    )
+    new = at(
+        "v1",
+        "Deployment",
+        metadata={"name": "x", "annotations": {ROLLBACK_TO: "-1"}},
+        spec={"template": TEMPLATE, "selector": {"matchLabels": LABELS}},
+    )
+    for obj in (old, new):
+        assert create(obj).errors == ["spec.rollback.version: Invalid value: -1: must be greater than or equal to 0"]

@@ -6,13 +6,13 @@ annotation says so (pkg/apis/apps/v1/conversion.go). Scales tell of selectors in
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from watchkeeper.apis.apps.beta_schemas import KINDS, ROLLBACK, SCALE, V1BETA1, V1BETA2, beta
 from watchkeeper.apis.apps.daemonset import default_daemon_set
 from watchkeeper.apis.apps.deployment import default_deployment
 from watchkeeper.apis.apps.replicaset import default_replica_set
+from watchkeeper.apis.apps.rollback import ROLLBACK_TO, rollback_target
 from watchkeeper.apis.apps.statefulset import default_stateful_set
 from watchkeeper.apis.conversion import Conversion
 from watchkeeper.meta.gvk import GroupVersionKind
@@ -21,11 +21,7 @@ from watchkeeper.meta.label_selector import Operator
 
 Object = dict[str, Any]
 
-ROLLBACK_TO = "deprecated.deployment.rollback.rollbackTo"
-"""The annotation in which the revision to go back to travels."""
-
 _AUTOSCALING_SCALE = GroupVersionKind("autoscaling", "v1", SCALE)
-_NUMBER = re.compile(r"[+-]?\d+").fullmatch
 
 
 def rolled_back(deployment: Object) -> Object:
@@ -43,11 +39,10 @@ def rolled_back(deployment: Object) -> Object:
 
 
 def _told_to_roll_back(deployment: Object) -> Object:
-    meta = deployment.get("metadata") or {}
-    text = (meta.get("annotations") or {}).get(ROLLBACK_TO)
-    if not text or not _NUMBER(text):
+    revision = rollback_target(deployment)
+    if revision is None:
         return deployment
-    revision = int(text)
+    meta = deployment["metadata"]
     left = {name: value for name, value in meta["annotations"].items() if name != ROLLBACK_TO}
     meta = {name: value for name, value in meta.items() if name != "annotations"}
     if left:

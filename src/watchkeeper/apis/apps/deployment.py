@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.apis import printing, workloads
+from watchkeeper.apis.apps.rollback import rollback_target, validate_rollback_target
 from watchkeeper.apis.apps.rollout import validate_rolling_deployment
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
@@ -47,7 +48,8 @@ def default_deployment(deployment: Object) -> None:
     default_pod_template(spec.setdefault("template", {}))
 
 
-def _spec_errors(spec: Mapping[str, Any], options: PodOptions) -> list[FieldError]:
+def _spec_errors(deployment: Object, options: PodOptions) -> list[FieldError]:
+    spec = deployment.get("spec") or {}
     errors = validate_nonnegative(spec.get("replicas"), "spec.replicas")
     selector = spec.get("selector")
     errors += workloads.validate_strict_selector(selector, "spec.selector", "deployment")
@@ -59,6 +61,7 @@ def _spec_errors(spec: Mapping[str, Any], options: PodOptions) -> list[FieldErro
     errors += _strategy_errors(spec.get("strategy") or {})
     errors += validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     errors += workloads.validate_history_limit(spec, "spec")
+    errors += validate_rollback_target(rollback_target(deployment), "spec.rollback")
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None:
         errors += validate_nonnegative(deadline, "spec.progressDeadlineSeconds")
@@ -81,12 +84,12 @@ def _strategy_errors(strategy: Mapping[str, Any]) -> list[FieldError]:
 
 
 def _validate(deployment: Object) -> list[FieldError]:
-    return _spec_errors(deployment.get("spec") or {}, template_options(None))
+    return _spec_errors(deployment, template_options(None))
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-    errors = _spec_errors(spec, template_options(old_spec.get("template") or {}))
+    errors = _spec_errors(new, template_options(old_spec.get("template") or {}))
     return errors + validate_immutable(spec.get("selector"), old_spec.get("selector"), "spec.selector")
 
 
