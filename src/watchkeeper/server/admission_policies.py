@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.admission.matching import Equivalents, NamespaceReader
 from watchkeeper.admission.policy.invocation import PolicyServices
+from watchkeeper.admission.policy.metrics import PolicyMetrics
 from watchkeeper.admission.policy.mutating import MutatingPolicies
 from watchkeeper.admission.policy.policies import Policies
 from watchkeeper.admission.policy.validating import ValidatingPolicies
 from watchkeeper.authz.interface import Authorizer
+from watchkeeper.endpoints.metrics import Family, Sample
 from watchkeeper.endpoints.scope import ServedTable
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.runtime.scheme import Scheme
@@ -31,6 +34,7 @@ RESOURCES = {
     f"{MUTATING}Binding": GroupResource(GROUP, "mutatingadmissionpolicybindings"),
 }
 """What has to be followed, by kind."""
+_CHECK_LABELS = ("policy", "policy_binding", "error_type", "enforcement_action")
 
 
 class AdmissionPolicies:
@@ -45,11 +49,13 @@ class AdmissionPolicies:
         authorizer: Authorizer,
         read_namespace: NamespaceReader,
     ) -> None:
+        self.metrics = PolicyMetrics()
         services = PolicyServices(
             equivalents=equivalents,
             read_namespace=read_namespace,
             authorizer=authorizer,
             params=ServedParamSources(scheme, served),
+            metrics=self.metrics,
         )
         self.validating = ValidatingPolicies(Policies(_validator), services)
         self.mutating = MutatingPolicies(Policies(_mutator), services, scheme)
@@ -83,6 +89,27 @@ class AdmissionPolicies:
             policies.replace_bindings(objects)
         else:
             policies.replace_policies(objects)
+
+    def collect(self) -> Iterator[Family]:
+        """What was counted so far, under the reference's names."""
+        yield Family(
+            "apiserver_validating_admission_policy_check_total",
+            "counter",
+            "What validating admission policies found, by the action taken.",
+            [
+                Sample(count, tuple(zip(_CHECK_LABELS, labels, strict=True)))
+                for labels, count in self.metrics.checks.items()
+            ],
+        )
+        yield Family(
+            "apiserver_mutating_admission_policy_check_total",
+            "counter",
+            "What mutating admission policies did.",
+            [
+                Sample(count, tuple(zip(_CHECK_LABELS, labels, strict=False)))
+                for labels, count in self.metrics.mutations.items()
+            ],
+        )
 
 
 def _validator(spec: Any) -> Validator:

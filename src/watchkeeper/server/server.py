@@ -233,6 +233,7 @@ class Server:
         self.metrics.add(stored.collect)
         self.metrics.add(filter_collector(in_flight, authentication))
         self.metrics.add(self.assembly.webhooks.collect)
+        self.metrics.add(self.assembly.policies.collect)
         filters: list[Filter] = [
             requests,
             mark_long_running,

@@ -9,6 +9,7 @@ from typing import Any
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.admission.matching import Equivalent
 from watchkeeper.admission.policy.invocation import PolicyServices
+from watchkeeper.admission.policy.metrics import PolicyMetrics
 from watchkeeper.admission.policy.mutating import MutatingPolicies
 from watchkeeper.admission.policy.mutator import Mutator
 from watchkeeper.admission.policy.params import ParamSource
@@ -85,6 +86,7 @@ def services(authorizer: Any = None, **sources: ParamSource) -> PolicyServices:
         read_namespace=lambda name: NAMESPACE if name == "web" else None,
         authorizer=authorizer or MayGet(),
         params=Sources(**sources),
+        metrics=PolicyMetrics(),
     )
 
 

@@ -220,3 +220,12 @@ def test_configuration_of_admission_and_reviews_are_exempt() -> None:
         group="authorization.k8s.io", resource="subjectaccessreviews"
     )
     assert plugin.validate(asking.attributes) is None
+
+
+def test_what_policies_find_is_counted_by_action() -> None:
+    using = services()
+    plugin = validating(
+        policy(validations=[BAD, {"expression": "object.nope == 1"}]), binding("b", "p", "Deny", "Audit"), using=using
+    )
+    assert validate(plugin, Asking(config_map(bad="x"))) is not None
+    assert using.metrics.checks == {("p", "b", "invalid_error", "deny"): 2, ("p", "b", "invalid_error", "audit"): 2}

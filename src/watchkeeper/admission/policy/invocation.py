@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from watchkeeper.admission.interface import Attributes
 from watchkeeper.admission.matching import Equivalents, Match, NamespaceReader, Namespaces
 from watchkeeper.admission.policy.definition import Binding, Hook, Policy
+from watchkeeper.admission.policy.metrics import PolicyMetrics
 from watchkeeper.admission.policy.params import ConfigurationError, ParamSource, ParamSources, collect
 from watchkeeper.admission.versioned import VersionedObjects
 from watchkeeper.authz.interface import Authorizer
@@ -29,6 +30,7 @@ class PolicyServices:
     read_namespace: NamespaceReader
     authorizer: Authorizer
     params: ParamSources
+    metrics: PolicyMetrics
 
 
 @dataclass(frozen=True, slots=True)

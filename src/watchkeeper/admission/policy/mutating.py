@@ -12,6 +12,7 @@ from watchkeeper.admission.interface import Attributes, BasePlugin, Operation, R
 from watchkeeper.admission.matching import is_exempt, is_review
 from watchkeeper.admission.policy.definition import Binding, Policy
 from watchkeeper.admission.policy.invocation import Invocation, PolicyServices, RequestView
+from watchkeeper.admission.policy.metrics import PolicyMetrics
 from watchkeeper.admission.policy.params import ConfigurationError
 from watchkeeper.admission.policy.policies import Policies
 from watchkeeper.admission.refusal import forbidden
@@ -67,7 +68,7 @@ class MutatingPolicies(BasePlugin):
         # All parameters are found before the first change, as in the reference.
         invocations = [i async for i in view.invocations(self.policies.hooks, failures.add_config_error)]
         if invocations:
-            run = _Run(view, failures, self._scheme, await view.namespace())
+            run = _Run(view, failures, self._scheme, await view.namespace(), self._services.metrics)
             for invocation in invocations:
                 for param in invocation.params:
                     await run.invoke(invocation, param)
@@ -78,12 +79,20 @@ class MutatingPolicies(BasePlugin):
 class _Run:
     """All policies that apply to one request, one after another."""
 
-    def __init__(self, view: RequestView, failures: _Failures, scheme: Scheme, namespace: Object | None) -> None:
+    def __init__(
+        self,
+        view: RequestView,
+        failures: _Failures,
+        scheme: Scheme,
+        namespace: Object | None,
+        metrics: PolicyMetrics,
+    ) -> None:
         self._view = view
         self._attributes = view.attributes
         self._failures = failures
         self._scheme = scheme
         self._namespace = namespace
+        self._metrics = metrics
         if self._attributes.reinvocation is None:
             self._attributes.reinvocation = Reinvocation()
         self._reinvocation = self._attributes.reinvocation
@@ -106,13 +115,17 @@ class _Run:
         key = _key(invocation, param)
         if self._reinvocation.running and key not in self._passes.again:
             return
+        names = (invocation.policy.name, invocation.binding.name)
         for mutation in mutator.mutations:
             if self._attributes.obj is None:
                 break
             try:
                 await self._mutate(invocation, mutation, param)
             except (ConfigurationError, DecodeError) as problem:
+                self._metrics.mutated(*names, str(problem))
                 self._failures.add(problem, invocation)
+            else:
+                self._metrics.mutated(*names)
         if mutator.reinvokes:
             self._passes.ran.add(key)
 

@@ -11,6 +11,7 @@ from watchkeeper.admission.interface import Attributes, BasePlugin
 from watchkeeper.admission.matching import is_exempt, is_review
 from watchkeeper.admission.policy.definition import Binding, Policy
 from watchkeeper.admission.policy.invocation import Invocation, PolicyServices, RequestView
+from watchkeeper.admission.policy.metrics import PolicyMetrics
 from watchkeeper.admission.policy.policies import Policies
 from watchkeeper.admission.refusal import forbidden
 from watchkeeper.meta.errors import ApiError
@@ -42,7 +43,7 @@ class ValidatingPolicies(BasePlugin):
 
     async def _validate(self, attributes: Attributes) -> None:
         view = RequestView(self._services, attributes)
-        judgement = _Judgement(attributes)
+        judgement = _Judgement(attributes, self._services.metrics)
         annotated: dict[str, dict[str, list[str]]] = {}
         async for invocation in view.invocations(self.policies.hooks, judgement.add_config_error):
             try:
@@ -86,6 +87,7 @@ class _Judgement:
     """What all policies say of a request."""
 
     attributes: Attributes
+    metrics: PolicyMetrics
     denials: list[tuple[Policy[Any], Binding | None, str, str]] = field(default_factory=list)
     """(policy, binding, message, reason) each."""
 
@@ -99,6 +101,7 @@ class _Judgement:
         policy, binding = invocation.policy, invocation.binding
         for denial in verdict.denials:
             for action in binding.actions:
+                self.metrics.checked(policy.name, binding.name, denial.message, action.lower())
                 match action:
                     case "Deny":
                         self.denials.append((policy, binding, denial.message, denial.reason))
@@ -109,6 +112,7 @@ class _Judgement:
                         self.attributes.warn(f"Validation failed for {where}: {denial.message}")
         for annotation in verdict.annotations:
             if annotation.error:
+                self.metrics.checked(policy.name, binding.name, annotation.error, "deny")
                 self.denials.append((policy, binding, annotation.error, ""))
 
     def conclude(self) -> None:
