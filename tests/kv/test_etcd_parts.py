@@ -160,3 +160,22 @@ def test_who_asks_together_shares_an_answer_that_is_not_older_than_the_question(
             await last
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("details", "meaning"),
+    [
+        ("SSL routines:CERTIFICATE_VERIFY_FAILED: unable to get issuer", "check the CA file"),
+        ("SSL routines:SSLV3_ALERT_BAD_CERTIFICATE: OK", "wants a certificate of an authority that it trusts"),
+        ("Unwrap failed (TSI_DATA_CORRUPTED)", "wants a certificate of an authority that it trusts"),
+        ("Handshake read failed (Socket closed)", "does not speak TLS"),
+    ],
+)
+def test_a_connection_that_does_not_come_about_is_explained(details: str, meaning: str) -> None:
+    unconnected = f"failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: {details}"
+    failure = classify_text(grpc.StatusCode.UNAVAILABLE, unconnected, "e")
+    assert isinstance(failure.error, AccessDenied)
+    assert meaning in str(failure.error)
+    assert failure.remedy is Remedy.ELSEWHERE
+    # Once there has been a connection, a write may have gone over it.
+    assert classify_text(grpc.StatusCode.UNAVAILABLE, details, "e").remedy is Remedy.IF_HARMLESS

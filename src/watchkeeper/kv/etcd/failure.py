@@ -49,8 +49,10 @@ _OUT_OF_ROOM = (
     "compact, defragment, raise --quota-backend-bytes if need be, and disarm the alarm with `etcdctl alarm disarm`"
 )
 
+_NO_CONNECTION = "failed to connect to all addresses"
+
 _NOT_SENT = (
-    "failed to connect to all addresses",
+    _NO_CONNECTION,
     "Connection refused",
     "DNS resolution failed",
     "Name resolution",
@@ -78,6 +80,8 @@ _TLS = {
     "ALERT_BAD_CERTIFICATE": "it wants a certificate of an authority that it trusts from this client",
     "ALERT_CERTIFICATE": "it wants a certificate of an authority that it trusts from this client",
     "ALERT_UNKNOWN_CA": "it does not trust the authority of this client's certificate",
+    "TSI_DATA_CORRUPTED": "it ended the connection; perhaps it wants a certificate of an authority that it trusts from"
+    " this client",
     "Handshake read failed": "it does not speak TLS",
 }
 """What fails before anything can be said, by what the message contains. Another member may do better."""
@@ -108,7 +112,7 @@ def classify_text(code: grpc.StatusCode, details: str, endpoint: str) -> Failure
     if code is grpc.StatusCode.DATA_LOSS or "corrupt" in details:
         return Failure(Corrupt(f"etcd {endpoint}: {details}; replace the corrupt member"), Remedy.NONE)
     for part, meaning in _TLS.items():
-        if part in details:
+        if part in details and _NO_CONNECTION in details:
             return Failure(AccessDenied(f"etcd {endpoint}: {meaning} ({details})"), Remedy.ELSEWHERE)
     if any(part in details for part in _NOT_SENT):
         return Failure(Unavailable(f"etcd {endpoint}: {details}"), Remedy.ELSEWHERE)
