@@ -1,5 +1,6 @@
 """A server in a process of its own ends with the process that started it."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -51,6 +52,14 @@ def test_nothing_is_left_when_the_owner_is_killed():
         time.sleep(0.05)
     assert gone(int(pid))
     assert not Path(kubeconfig).parent.exists()
+
+
+def test_a_process_serves_async_tests_too():
+    async def run():
+        async with ServerProcess() as server:
+            return await asyncio.to_thread(server.request, "GET", "/version")
+
+    assert asyncio.run(run())["major"] == "1"
 
 
 def test_a_process_that_cannot_start_says_why():

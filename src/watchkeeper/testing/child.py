@@ -6,11 +6,8 @@ import argparse
 import asyncio
 import json
 import os
-import shutil
 import signal
 import sys
-import tempfile
-from pathlib import Path
 
 from watchkeeper.server.arguments import add_serve_options, serve_options
 from watchkeeper.server.errors import StartupError
@@ -18,15 +15,16 @@ from watchkeeper.server.logs import configure_logging
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.process import event_loop
 from watchkeeper.server.server import Server
+from watchkeeper.testing.directory import TemporaryDirectory
 
 
 def main() -> int:
     """Serve. Returns the exit code."""
-    directory = Path(tempfile.mkdtemp(prefix="watchkeeper-"))
+    directory = TemporaryDirectory()
     try:
         parser = argparse.ArgumentParser()
         add_serve_options(parser, {})
-        parser.set_defaults(data_dir=directory, storage="memory:", port=0, shutdown_grace=1.0, log_level="warning")
+        parser.set_defaults(data_dir=directory.path, storage="memory:", port=0, shutdown_grace=1.0, log_level="warning")
         options = serve_options(parser.parse_args())
         configure_logging(options.log_format, options.log_level)
         with asyncio.Runner(loop_factory=event_loop) as runner:
@@ -35,7 +33,7 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return 1
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        directory.remove()
     return 0
 
 

@@ -9,8 +9,6 @@ It keeps everything in memory unless told otherwise, picks a free port, and leav
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 import threading
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
@@ -20,9 +18,10 @@ from typing import Any
 
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.testing import certificates
+from watchkeeper.testing.directory import TemporaryDirectory
 from watchkeeper.testing.handle import Handle
 
-_START_SECONDS = 30.0
+_START_SECONDS = 120.0
 _STOP_SECONDS = 30.0
 _GRACE_SECONDS = 1.0
 
@@ -35,7 +34,7 @@ class Server:
 
     def __init__(self, **options: Any) -> None:
         self._given = options
-        self._directory: Path | None = None
+        self._directory: TemporaryDirectory | None = None
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -88,7 +87,7 @@ class Server:
         if self._thread is not None:
             raise RuntimeError("the server is running already")
         started: Future[Handle] = Future()
-        self._directory = Path(tempfile.mkdtemp(prefix="watchkeeper-"))
+        self._directory = TemporaryDirectory()
         self._thread = threading.Thread(target=self._run, args=(started,), name="watchkeeper", daemon=True)
         self._thread.start()
         try:
@@ -107,7 +106,7 @@ class Server:
             thread.join(_STOP_SECONDS)
         self._handle = self._loop = self._stop = None
         if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory.remove()
             self._directory = None
 
     def __enter__(self) -> Handle:
@@ -144,12 +143,13 @@ class Server:
         from watchkeeper.server.server import Server as ApiServer
 
         assert self._directory is not None
-        certificates.provide(self._directory)
-        server = ApiServer(test_options(self._directory, self._given))
+        directory = self._directory.path
+        certificates.provide(directory)
+        server = ApiServer(test_options(directory, self._given))
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         await server.start()
-        certificates.keep(self._directory)
+        certificates.keep(directory)
         credentials = server.credentials
         handle = Handle(server.urls[0], credentials.admin_token, server.kubeconfig, credentials.ca_pem.decode())
         started.set_result(handle)

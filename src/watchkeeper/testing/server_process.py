@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -16,7 +17,7 @@ _STOP_SECONDS = 15.0
 
 
 class ServerProcess:
-    """`with`: enter to start, leave to stop. Options are those of `ServeOptions`.
+    """`with` or `async with`: enter to start, leave to stop. Options are those of `ServeOptions`.
 
     The child holds the read end of a pipe and stops when the write end is closed, which the system does when this
     process dies; it removes its data directory itself.
@@ -79,6 +80,14 @@ class ServerProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+
+    async def __aenter__(self) -> Handle:
+        return await asyncio.to_thread(self.start)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.stop)
 
 
 def flags(options: dict[str, Any]) -> list[str]:
