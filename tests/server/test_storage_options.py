@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -66,10 +68,41 @@ def test_all_keys_begin_with_the_prefix(tmp_path: Path) -> None:
         assert server.request("GET", "/api/v1/namespaces/default/configmaps")["items"] == []
 
 
+def test_events_go_when_their_time_is_over() -> None:
+    with serving(event_ttl=1.0) as server:
+        events = "/api/v1/namespaces/default/events"
+        server.request("POST", events, EVENT)
+        server.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})
+        end = time.monotonic() + 20
+        while server.request("GET", events)["items"]:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        assert len(server.request("GET", "/api/v1/namespaces/default/configmaps")["items"]) == 1
+
+
+@pytest.mark.parametrize("options", [{"watch_cache": False}, {"watch_cache_sizes": ("configmaps#0", "events#10")}])
+def test_a_server_works_without_caches(options: dict[str, Any]) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    with serving(**options) as server:
+        made = server.request("POST", maps, {"metadata": {"name": "c"}, "data": {"a": "1"}})
+        server.request("PUT", f"{maps}/c", {**made, "data": {"a": "2"}})
+        server.request("DELETE", f"{maps}/c")
+        assert server.request("GET", maps)["items"] == []
+        version = int(made["metadata"]["resourceVersion"]) - 1
+        lines = text(server, f"{maps}?watch=true&timeoutSeconds=1&resourceVersion={version}").splitlines()
+        assert [json.loads(line)["type"] for line in lines] == ["ADDED", "MODIFIED", "DELETED"]
+        caches = text(server, "/metrics")
+        assert 'apiserver_watch_cache_resource_version{group="",resource="configmaps"}' not in caches
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"storage_backend": "etcd2"}, "etcd2 is no longer a supported storage backend"),
+        ({"watch_cache_sizes": ("pods",)}, "invalid value of watch cache size: pods"),
+        ({"watch_cache_sizes": ("pods#x",)}, "invalid size of watch cache size: pods#x"),
+        ({"watch_cache_sizes": ("pods#-1",)}, "watch cache size cannot be negative: pods#-1"),
+        ({"event_ttl": 0.5}, "--event-ttl 0.5 is less than a second"),
         ({"storage_backend": "files"}, "unknown storage type: files"),
         ({"storage_backend": "etcd3"}, "--storage-backend etcd3 does not go with --storage memory:"),
         ({"etcd_servers_overrides": ("events#http://h:1",)}, "--etcd-servers-overrides invalid, must be of format"),

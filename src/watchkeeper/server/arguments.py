@@ -11,6 +11,7 @@ from watchkeeper.server.durations import seconds
 from watchkeeper.server.options import DEFAULT_CONTROLLERS, DEFAULT_PORT, ServeOptions, default_data_dir
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
 from watchkeeper.storage.interface import RESOURCE_PREFIX
+from watchkeeper.storage.leases import REUSE_SECONDS
 
 PREFIX = "WATCHKEEPER_"
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -114,6 +115,12 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--min-request-timeout", "seconds that a watch lasts at least", default=1800.0, kind=float, metavar="S")
     a.add("--compaction-interval", "how much history is kept at least, 0 to keep all", default=DEFAULT_INTERVAL,
           kind=seconds, metavar="S", alias="--etcd-compaction-interval")  # fmt: skip
+    a.add("--event-ttl", "how long Events are kept", default=3600.0, kind=seconds, metavar="S")
+    a.add("--lease-reuse-duration-seconds", "how long one lease serves objects that expire", default=REUSE_SECONDS,
+          kind=int, metavar="N")  # fmt: skip
+    a.add_switch("--watch-cache", "answer reads and watches from memory", default=True)
+    a.add("--watch-cache-sizes", "resources to leave out of that: deployments.apps#0,…", default=(), kind=_names,
+          metavar="LIST")  # fmt: skip
     a.add("--watch-cache-check-interval", "how often caches are compared with the storage, 0 for never", default=300.0,
           kind=seconds, metavar="S")  # fmt: skip
     a.add("--shutdown-grace", "seconds that requests get to finish when the server stops", default=10.0, kind=float,

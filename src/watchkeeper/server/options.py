@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from watchkeeper.server.errors import StartupError
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
 from watchkeeper.storage.interface import RESOURCE_PREFIX
+from watchkeeper.storage.leases import REUSE_SECONDS
 
 if TYPE_CHECKING:
     from watchkeeper.apiextensions.declared.registry import Registry
@@ -96,6 +97,14 @@ class ServeOptions:
     """The shortest time that a watch without a timeout of its own lasts."""
     compaction_interval: float = DEFAULT_INTERVAL
     """How often history that is older than this is forgotten; 0 never forgets."""
+    event_ttl: float = 3600.0
+    """How long Events are kept."""
+    lease_reuse_duration_seconds: int = REUSE_SECONDS
+    """How long one lease serves objects that expire."""
+    watch_cache: bool = True
+    """Whether reads and watches are answered from memory."""
+    watch_cache_sizes: tuple[str, ...] = ()
+    """Resources to leave out of that, such as `deployments.apps#0`; caches of other sizes fit by themselves."""
     watch_cache_check_interval: float = 300.0
     """How often what is in memory is compared with what is stored; 0 is never."""
     shutdown_grace: float = 10.0
@@ -124,6 +133,8 @@ class ServeOptions:
             raise StartupError("--etcd-certfile and --etcd-keyfile go together")
         if (self.etcd_password or self.etcd_password_file is not None) and not self.etcd_username:
             raise StartupError("an etcd password needs --etcd-username")
+        if self.event_ttl < 1:
+            raise StartupError(f"--event-ttl {self.event_ttl:g} is less than a second")
         if self.compaction_interval < 0:
             raise StartupError(f"--compaction-interval {self.compaction_interval:g} is negative")
 

@@ -138,6 +138,7 @@ class Server:
             tokens=authenticator.tokens,
             signer=signer,
             resources=served_resources(options.runtime_config),
+            event_ttl=int(options.event_ttl),
             extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
         )
         self.assembly = Assembly(self.storage, choices)

@@ -12,7 +12,7 @@ from watchkeeper.registry.store import Store
 from watchkeeper.server.backend import open_storage
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
-from watchkeeper.storage.backend import BackendConfig, BackendError, parse_overrides
+from watchkeeper.storage.backend import BackendConfig, BackendError, parse_cache_sizes, parse_overrides
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.errors import StorageError
 from watchkeeper.storage.factory import StorageFactory
@@ -34,11 +34,18 @@ def storage_factory(options: ServeOptions, *, wrap: Callable[[KV], KV] = lambda 
         health_timeout=options.etcd_healthcheck_timeout,
         ready_timeout=options.etcd_readycheck_timeout,
         cache_check_interval=options.watch_cache_check_interval,
+        lease_reuse_seconds=options.lease_reuse_duration_seconds,
     )
     try:
         overrides = parse_overrides(options.etcd_servers_overrides)
+        sizes = parse_cache_sizes(options.watch_cache_sizes)
         return StorageFactory(
-            config, lambda wanted: _open(options, wanted, wrap), overrides=overrides, encryption=_encryption(options)
+            config,
+            lambda wanted: _open(options, wanted, wrap),
+            overrides=overrides,
+            encryption=_encryption(options),
+            cached=options.watch_cache,
+            uncached=(resource for resource, size in sizes.items() if not size),
         )
     except BackendError as error:
         raise StartupError(str(error)) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,22 @@ def parse_overrides(texts: Iterable[str]) -> dict[GroupResource, tuple[str, ...]
                 "where servers are URLs, semicolon separated"
             )
         found[GroupResource(group, resource)] = servers
+    return found
+
+
+def parse_cache_sizes(texts: Iterable[str]) -> dict[GroupResource, int]:
+    """Read `--watch-cache-sizes`: texts such as `deployments.apps#0`. Raises BackendError."""
+    found: dict[GroupResource, int] = {}
+    for text in texts:
+        name, hash_sign, size = text.partition("#")
+        if not hash_sign or "#" in size:
+            raise BackendError(f"invalid value of watch cache size: {text}")
+        if not re.fullmatch(r"[+-]?\d+", size):
+            raise BackendError(f"invalid size of watch cache size: {text}")
+        if int(size) < 0:
+            raise BackendError(f"watch cache size cannot be negative: {text}")
+        resource, _, group = name.partition(".")
+        found[GroupResource(group, resource)] = int(size)
     return found
 
 

@@ -56,15 +56,20 @@ class StorageFactory:
         *,
         overrides: Mapping[GroupResource, tuple[str, ...]] | None = None,
         encryption: Encryption | None = None,
+        cached: bool = True,
         uncached: Iterable[GroupResource] = (),
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """`overrides`: resources that live on other servers. `uncached`: those that are always read from the store."""
+        """`overrides`: resources that live on other servers.
+
+        `uncached`: those that are always read from the store; all of them, unless `cached`.
+        """
         config.check()
         self._config = config
         self._opener = opener
         self._overrides = dict(overrides or {})
         self._encryption = encryption
+        self._cached = cached
         self._uncached = frozenset(uncached)
         self._clock = clock
         self._backends: dict[tuple[str, ...], Backend] = {}
@@ -134,7 +139,7 @@ class StorageFactory:
             clock=self._clock,
             leases=backend.leases,
         )
-        if resource in self._uncached:
+        if not self._cached or _stored(resource) in self._uncached:
             return store
         return Cacher(
             store, index_fields=index_fields, clock=self._clock, check_seconds=backend.config.cache_check_interval
