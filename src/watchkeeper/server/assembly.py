@@ -351,7 +351,7 @@ class Assembly:
     async def _find_priority_class(self, name: str) -> Object | None:
         store = self.store("scheduling.k8s.io", "priorityclasses")
         if not name:
-            classes = await store.storage.get_list(f"{store.prefix}/", ListOptions())
+            classes = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
             marked = (item.data() for item in classes.items if b'"globalDefault":true' in item.tail)
             return min((c for c in marked if c.get("globalDefault")), key=lambda c: c.get("value", 0), default=None)
         try:

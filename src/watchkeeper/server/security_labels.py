@@ -25,6 +25,9 @@ class SecurityLabels:
         store = self._find()
         key = f"{store.prefix}/{namespace}"
         found = store.storage.get_nowait(key, resource_version="")
+        if found is None:
+            # Who shares the store with others takes what its cache has, as kube-apiserver does.
+            found = store.storage.get_nowait(key, resource_version="0")
         return _labels(found) if found is not None else self._read(store, key)
 
     @staticmethod
