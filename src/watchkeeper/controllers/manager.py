@@ -30,10 +30,17 @@ def _resource_quota_controller(api: Loopback) -> Controller:
     return ResourceQuotaController(api)
 
 
+def _aggregation_controller(api: Loopback) -> Controller:
+    from watchkeeper.controllers.cluster_role_aggregation import ClusterRoleAggregationController
+
+    return ClusterRoleAggregationController(api)
+
+
 _MAKE: dict[str, tuple[str, Callable[[Loopback], Controller]]] = {
     "namespace": ("namespace-controller", NamespaceController),
     "garbage-collector": ("generic-garbage-collector", GarbageCollector),
     "resourcequota": ("resourcequota-controller", _resource_quota_controller),
+    "clusterrole-aggregation": ("clusterrole-aggregation-controller", _aggregation_controller),
 }
 NAMES = tuple(_MAKE)
 """All controllers there are."""

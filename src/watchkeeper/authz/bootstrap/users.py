@@ -119,7 +119,8 @@ def user_roles() -> list[Object]:
             "system:public-info-viewer",
             paths("get", "/livez /readyz /healthz /version /version/"),
         ),
-        aggregate("admin", admin + edit + view),
+        # In the order in which the aggregation controller collects them, so that it finds nothing to change.
+        aggregate("admin", edit + view + admin),
         aggregate("edit", edit + view, aggregated_to("admin")),
         aggregate("view", view, aggregated_to("edit")),
         cluster_role("system:aggregate-to-admin", *admin, labels=aggregated_to("admin")),
