@@ -218,7 +218,10 @@ class Workload:
                 break
             token = f"&continue={page['metadata']['continue']}"
         ended = time.monotonic()
-        self.history.reads.append(Read(begun, ended, found, "", revision, version in ("",), minimum))
+        self.history.reads.append(Read(begun, ended, found, "", revision, not version, minimum))
+        if not version:
+            # Writers learn of what was written without an answer, so that their next writes can succeed.
+            self._known = {key: state.revision for key, state in found.items()}
         return revision
 
     async def _get(self, client: Client, key: str, consistent: bool) -> None:

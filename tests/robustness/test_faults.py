@@ -1,7 +1,7 @@
 """Servers under load and faults: kill -9, stops, full and slow disks, etcd members that die or stand still.
 
-The short forms run with all tests. The long ones (`make soak`) share SOAK_MINUTES, 10 unless told otherwise, and add
-what they did to the file that SOAK_REPORT names.
+The short forms run with all tests. The long ones (`make soak`) share SOAK_MINUTES, 10 unless told otherwise, with the
+other soak tests, and add what they did to the file that SOAK_REPORT names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from fault_workload import Workload
 
 from watchkeeper.testing.etcd import EtcdMember, find_etcd, running_cluster
 
-MINUTES = float(os.environ.get("SOAK_MINUTES", "10"))
+SHARE = float(os.environ.get("SOAK_MINUTES", "10")) * 60 / 20
+"""Seconds of load and faults in each of the ten long forms: half of the whole; starts, checks and other tests need the
+rest."""
 LOAD_SECONDS = 0.5
 
 Fault = Callable[[random.Random], Awaitable[None]]
@@ -125,7 +127,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
 def test_sqlite_for_long(name: str, tmp_path: Path) -> None:
     target = SqliteTarget(tmp_path / "data")
     rounds = 20 if "kill" in name else 1
-    withstands(name, target, SQLITE_FAULTS[name](target), rounds=rounds, seconds=MINUTES * 60 / 10, seed=7)
+    withstands(name, target, SQLITE_FAULTS[name](target), rounds=rounds, seconds=SHARE, seed=7)
 
 
 @pytest.mark.soak
@@ -133,7 +135,7 @@ def test_sqlite_for_long(name: str, tmp_path: Path) -> None:
 def test_a_slow_disk_for_long(tmp_path: Path) -> None:
     """Each commit takes 150 ms; the server is killed meanwhile."""
     target = SqliteTarget(tmp_path / "data", commit_delay=0.15)
-    withstands("kill -9 with a slow disk (SQLite)", target, kills(target), seconds=MINUTES * 60 / 10, seed=8)
+    withstands("kill -9 with a slow disk (SQLite)", target, kills(target), seconds=SHARE, seed=8)
 
 
 @pytest.fixture
@@ -169,7 +171,7 @@ def test_a_disk_that_really_is_full_for_long(small_disk: Path) -> None:
         subprocess.run(["mount", "-o", f"remount,size={room + (8 << 20)}", small_disk], check=True)
         await target.server.until_ready()
 
-    withstands("a full tmpfs (SQLite)", target, fill, seconds=MINUTES * 60 / 10, seed=9)
+    withstands("a full tmpfs (SQLite)", target, fill, seconds=SHARE, seed=9)
 
 
 # etcd
@@ -251,4 +253,4 @@ def test_etcd_for_long(name: str, tmp_path: Path) -> None:
     size, faults = ETCD_FAULTS[name]
     with running_cluster(tmp_path / "etcd", size=size) as cluster:
         target = EtcdTarget(tmp_path / "servers", cluster)
-        withstands(name, target, faults(target), seconds=MINUTES * 60 / 10, seed=11)
+        withstands(name, target, faults(target), seconds=SHARE, seed=11)

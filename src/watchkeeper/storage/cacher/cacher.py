@@ -126,7 +126,9 @@ class Cacher:
         return None
 
     def _has_reached(self, resource_version: str) -> bool:
-        return resource_version.isdecimal() and int(resource_version) <= self.feed.freshness.revision
+        if len(resource_version) > 20 or not (resource_version.isascii() and resource_version.isdecimal()):
+            return False
+        return int(resource_version) <= self.feed.freshness.revision
 
     async def get(self, key: str, *, resource_version: str = "") -> StoredObject:
         """Read one object. Raises KeyNotFound, TooLargeResourceVersion, CorruptObject."""
