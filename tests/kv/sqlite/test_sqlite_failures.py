@@ -74,6 +74,22 @@ def test_a_full_disk_is_told_and_the_store_goes_on_when_there_is_room(tmp_path: 
     with_store(tmp_path, scenario)
 
 
+def test_a_full_disk_is_told_to_the_log_once_not_for_every_write(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(kv: SQLiteKV) -> None:
+        await pragma(kv, "max_page_count = 1")
+        for _ in range(20):
+            with pytest.raises(Unavailable):
+                await kv.optimistic_put(b"/big", b"x" * 1_000_000, 0)
+            await ready(kv)
+
+    with_store(tmp_path, scenario)
+    [record] = [record for record in caplog.records if "writes have failed" in record.getMessage()]
+    assert record.levelname == "ERROR"
+    assert "the disk is full; free some space" in record.getMessage()
+
+
 def test_an_io_error_fails_what_waits_behind_it_too(tmp_path: Path) -> None:
     async def scenario(kv: SQLiteKV) -> None:
         created = await put(kv, b"/k", b"one")

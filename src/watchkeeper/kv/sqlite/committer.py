@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,6 +32,12 @@ from watchkeeper.kv.sqlite.writing import Operation, Record, Write, commit, rows
 GROUP_LIMIT = 256
 GROUP_BYTES = 8 * 1024 * 1024
 """How much one transaction takes: operations, and the bytes of their values."""
+
+
+COMPLAINT_SECONDS = 10.0
+"""How long the log is left alone after it was told of writes that fail."""
+
+log = logging.getLogger(__name__)
 
 
 class CommitterState(enum.Enum):
@@ -71,6 +78,8 @@ class Committer:
         self._idle: list[asyncio.Future[None]] = []
         self._closing = False
         self._error: KVError | None = None
+        self._failed = 0
+        self._quiet_until = float("-inf")
         self.state = CommitterState.READY
 
     def __repr__(self) -> str:
@@ -234,6 +243,7 @@ class Committer:
     def _fail(self, error: KVError) -> None:
         """Take everything back that is not committed, or not known to be."""
         operations = self._group + self._pending
+        self._complain(error, len(operations))
         self._group, self._pending = [], []
         self._unpublished.clear()
         self._assigned = self._hub.published
@@ -254,6 +264,14 @@ class Committer:
         self._release_idle()
         if not self._closing:
             self._tasks.start("recover", self._recover())
+
+    def _complain(self, error: KVError, count: int) -> None:
+        """Tell the log, but not of every write while a disk is full."""
+        self._failed += count
+        now = self._clock.monotonic()
+        if now >= self._quiet_until:
+            log.error("%d writes have failed so far, and are told so: %s", self._failed, error)
+            self._quiet_until = now + COMPLAINT_SECONDS
 
     async def _recover(self) -> None:
         """Find out what is committed in truth. Until that is known, nothing can be accepted: revisions could repeat."""
