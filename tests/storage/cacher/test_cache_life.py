@@ -17,6 +17,7 @@ from watchkeeper.storage.cacher.history import History
 from watchkeeper.storage.errors import Expired, NotReady, TooLargeResourceVersion, Unreachable
 from watchkeeper.storage.interface import EventType, ListOptions, Match, Object, StoredObject, WatchOptions
 from watchkeeper.storage.store import Store
+from watchkeeper.storage.watcher import StoreWatcher
 from watchkeeper.testing.clock import ManualClock
 
 
@@ -371,6 +372,46 @@ def test_a_cache_that_cannot_catch_up_leaves_consistent_lists_to_the_store() -> 
         await stage.clock.advance(3.1)
         assert len((await task).items) == 1
         assert ("range", 0) in stage.kv.calls
+
+    on_stage(test, remote=True)
+
+
+def test_a_store_that_cannot_be_asked_for_progress_is_read_itself_and_nobody_waits_for_long() -> None:
+    async def test(stage: Stage) -> None:
+        await stage.create("x")
+        await stage.clock.advance(0)
+
+        async def cannot(watch: Watch) -> bool:
+            return False
+
+        stage.kv.request_progress = cannot  # type: ignore[method-assign]
+        revision = (await stage.kv.optimistic_put(b"/elsewhere", b"x", 0)).revision
+        before = stage.clock.monotonic()
+        listed = await stage.cacher.get_list(ROOT, ListOptions())
+        assert listed.resource_version == revision
+        assert ("range", 0) in stage.kv.calls
+        assert stage.clock.monotonic() == before  # at once
+        minimum = str(revision)
+        for work in (
+            stage.cacher.get(ROOT + "x", resource_version=minimum),
+            stage.cacher.get_list(ROOT, ListOptions(resource_version=minimum)),
+            stage.cacher.get_list(ROOT, ListOptions(resource_version=minimum, match=Match.EXACT)),
+            stage.cacher.watch(ROOT, WatchOptions(send_initial_events=True, bookmarks=True)),
+        ):
+            stage.kv.calls.clear()
+            task = asyncio.ensure_future(work)
+            await stage.clock.advance(0.3)
+            found = await task
+            assert stage.kv.calls or isinstance(found, StoreWatcher)
+        assert isinstance(found, StoreWatcher)
+        events = await found.next_batch()
+        events += await found.next_batch()
+        assert [event.type for event in events] == [EventType.ADDED, EventType.BOOKMARK]
+        found.close()
+        task = asyncio.ensure_future(stage.cacher.get(ROOT + "x", resource_version="1000"))
+        await stage.clock.advance(0.3)
+        with pytest.raises(TooLargeResourceVersion):
+            await task
 
     on_stage(test, remote=True)
 
