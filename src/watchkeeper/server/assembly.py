@@ -23,6 +23,7 @@ from watchkeeper.admission.objects import (
     StorageObjectInUseProtection,
     TaintNodesByCondition,
 )
+from watchkeeper.admission.pod_topology_labels import PodTopologyLabels
 from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
 from watchkeeper.admission.podsecurity.plugin import PodSecurity
 from watchkeeper.admission.quota.plugin import ResourceQuotas
@@ -246,6 +247,7 @@ class Assembly:
             CertificateSigning(self.options.authorizer),
             CertificateSubjectRestriction(),
             DefaultIngressClass(lambda: self.list_objects(GroupResource("networking.k8s.io", "ingressclasses"))),
+            PodTopologyLabels(lambda name: self._find(self.store("", "nodes"), name)),
             self.policies.mutating,
             self.webhooks.mutating,
             self.policies.validating,

@@ -1,0 +1,55 @@
+"""PodTopologyLabels: Pods carry the zone and region of the node that they run on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
+
+Object = dict[str, Any]
+FindNode = Callable[[str], Awaitable["Object | None"]]
+"""Name -> the Node, None when there is none."""
+
+LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+class PodTopologyLabels(BasePlugin):
+    """Copies a node's topology labels to the Bindings of its Pods, and to new Pods that are on it already.
+
+    Labels that an object has itself stay; those of a Binding are taken over by the Pod.
+    """
+
+    name = "PodTopologyLabels"
+    deep = False
+    operations = frozenset({Operation.CREATE})
+
+    def __init__(self, find: FindNode) -> None:
+        self._find = find
+
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Look for the node only when the object names one."""
+        node = _node_name(attributes)
+        return self._label(attributes, node) if node else None
+
+    async def _label(self, attributes: Attributes, name: str) -> None:
+        node = await self._find(name)
+        labels = ((node or {}).get("metadata") or {}).get("labels") or {}
+        copied = {key: labels[key] for key in LABELS if key in labels}
+        if copied:
+            assert attributes.obj is not None
+            meta: Object = attributes.obj.setdefault("metadata", {})
+            meta["labels"] = {**copied, **(meta.get("labels") or {})}
+
+
+def _node_name(attributes: Attributes) -> str | None:
+    """The node that a new Pod or a Binding names; nodes of other kinds do not count."""
+    if attributes.resource.resource != "pods" or attributes.resource.group or attributes.obj is None:
+        return None
+    if not attributes.subresource:
+        name: str | None = (attributes.obj.get("spec") or {}).get("nodeName")
+        return name
+    if attributes.subresource != "binding":
+        return None
+    target = attributes.obj.get("target") or {}
+    return target.get("name") if target.get("kind") == "Node" else None
