@@ -63,8 +63,8 @@ class Feed:
         self.check = ConsistencyCheck(
             store.kv, store.root, self._checked_state, self._fill_anew, clock, period=check_seconds
         )
-        self._told = True
-        """Whether the store, when it was last asked for progress, could be asked."""
+        self._told: bool | None = None
+        """Whether the store, when it was last asked for progress, could be asked; None when it never was."""
         # Whether this process knows all revisions, so that reads can be proven fresh without asking the store.
         self._in_process = store.kv.current_revision_nowait() is not None and not store.decoder.needs_keys
 
@@ -174,7 +174,9 @@ class Feed:
             raise translate(e, self._store.root) from e
         if revision <= self.freshness.revision:
             return True
-        return await self._request_progress() and await self.freshness.wait(revision)
+        if not self._told and not await self._request_progress():
+            return False
+        return await self.freshness.wait(revision)
 
     async def refresh(self) -> None:
         """Learn, of a store elsewhere, how far it is, so that bookmarks are worth something. Never fails."""
@@ -195,9 +197,9 @@ class Feed:
         if revision > self.freshness.revision:
             self.catch_up()
             if not await self.freshness.wait(revision):
-                if self._told:
-                    raise TooLargeResourceVersion(revision, self.freshness.revision)
-                return False
+                if self._told is False:
+                    return False
+                raise TooLargeResourceVersion(revision, self.freshness.revision)
         return True
 
     async def _request_progress(self) -> bool:
@@ -207,7 +209,7 @@ class Feed:
                 self._told = await self._kv.request_progress(stream.watch)
             except kv_errors.KVError:
                 pass  # whoever waits is told when the time is over
-        return self._told
+        return self._told is not False
 
     # Consistency
 
