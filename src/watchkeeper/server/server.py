@@ -40,6 +40,7 @@ from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.followed_store import FollowedStore
 from watchkeeper.server.health import Check, Health, Unhealthy
 from watchkeeper.server.http.listener import Listener
+from watchkeeper.server.identity import IdentityLease
 from watchkeeper.server.kubeconfig import write_kubeconfig
 from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
 from watchkeeper.server.metrics.storage import StorageMetrics
@@ -164,7 +165,17 @@ class Server:
         controllers = ControllerManager(self.assembly.services, self.assembly.served, options.controllers)
         self._undo.append(("controllers", controllers.close))
         controllers.start()
+        self._show_identity()
         write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, self.credentials.ca_pem)
+
+    def _show_identity(self) -> None:
+        """Let other servers on the same store know that this one is there."""
+        if self.storage.main.config.type != "etcd3":
+            return
+        leases = self.assembly.store("coordination.k8s.io", "leases")
+        identity = IdentityLease(leases, socket.gethostname().lower(), self.urls[0])
+        self._undo.append(("identity", identity.close))
+        identity.start()
 
     def _open_sockets(self) -> list[socket.socket]:
         options = self.options

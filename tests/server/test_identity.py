@@ -1,0 +1,75 @@
+"""The Lease of a server shows that it lives, and who it is."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from watchkeeper.server.identity import IdentityLease, server_id
+from watchkeeper.server.options import ServeOptions
+from watchkeeper.server.server import Server
+
+
+def test_a_lease_is_made_renewed_and_taken_over_by_the_next_start(tmp_path: Path) -> None:
+    async def run() -> list[Any]:
+        server = Server(ServeOptions(data_dir=tmp_path, storage="memory:", port=0))
+        await server.start()
+        try:
+            store = server.assembly.store("coordination.k8s.io", "leases")
+            first = IdentityLease(store, "host", "https://192.0.2.7:6443")
+            key = store.key("kube-system", first.name)
+            found = []
+            for lease in (first, first, IdentityLease(store, "host", "https://192.0.2.7:6443")):
+                await lease.renew()
+                found.append((await store.storage.get(key)).data())
+            return found
+        finally:
+            await server.stop()
+
+    made, renewed, taken = asyncio.run(run())
+    assert made["metadata"]["labels"]["apiserver.kubernetes.io/identity"] == "kube-apiserver"
+    assert made["metadata"]["labels"]["kubernetes.io/hostname"] == "host"
+    assert made["spec"]["holderIdentity"].startswith(made["metadata"]["name"] + "_")
+    assert made["spec"]["leaseDurationSeconds"] == 3600
+    assert renewed["spec"]["renewTime"] > made["spec"]["renewTime"]
+    assert renewed["spec"]["acquireTime"] == made["spec"]["acquireTime"]
+    assert taken["spec"]["holderIdentity"] != made["spec"]["holderIdentity"]
+    assert taken["metadata"]["uid"] == made["metadata"]["uid"]
+
+
+def test_a_lease_is_renewed_again_and_again_until_it_is_closed(tmp_path: Path) -> None:
+    async def run() -> tuple[str, str, str]:
+        server = Server(ServeOptions(data_dir=tmp_path, storage="memory:", port=0))
+        await server.start()
+        try:
+            store = server.assembly.store("coordination.k8s.io", "leases")
+            lease = IdentityLease(store, "host", "https://192.0.2.7:6443", interval=0.02)
+            key = store.key("kube-system", lease.name)
+
+            async def renewed() -> str:
+                time: str = (await store.storage.get(key)).data()["spec"]["renewTime"]
+                return time
+
+            lease.start()
+            while not (await store.storage.count(f"{store.prefix}/")):
+                await asyncio.sleep(0.01)
+            first = await renewed()
+            while (second := await renewed()) == first:
+                await asyncio.sleep(0.01)
+            await lease.close()
+            last = await renewed()
+            await asyncio.sleep(0.1)
+            return first, max(second, last), await renewed()
+        finally:
+            await server.stop()
+
+    first, last, afterwards = asyncio.run(run())
+    assert first < last == afterwards
+
+
+def test_servers_have_names_of_their_own() -> None:
+    name = server_id("host", "https://192.0.2.7:6443")
+    assert name == server_id("host", "https://192.0.2.7:6443")
+    assert name.startswith("apiserver-")
+    assert len({name, server_id("host", "https://192.0.2.7:6444"), server_id("other", "https://192.0.2.7:6443")}) == 3
