@@ -8,7 +8,6 @@ import itertools
 import json
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -169,7 +168,7 @@ class Api:
         return {key: value for key, value in found.items() if value is not ...}
 
     def install(self, *hooks: Json, mutating: bool = False, name: str = "c") -> str:
-        """Store a configuration and return when it has been taken in; returns its path."""
+        """Store a configuration; returns its path."""
         kind = "MutatingWebhookConfiguration" if mutating else "ValidatingWebhookConfiguration"
         plural = f"{REGISTRATION}/{kind.lower()}s"
         full = f"{name}-{self.number}"
@@ -177,18 +176,11 @@ class Api:
         answer = self.call("POST", plural, body)
         assert answer.status == 201, answer
         self.installed.append(f"{plural}/{full}")
-        settle()
         return f"{plural}/{full}"
 
     def close(self) -> None:
         for path in self.installed:
             self.call("DELETE", path)
-        settle()
-
-
-def settle() -> None:
-    """Let the server take in what was just stored."""
-    time.sleep(0.02)
 
 
 def patch_of(*operations: Json) -> Json:

@@ -31,6 +31,9 @@ def test_a_denial_without_a_message_gives_the_reason_or_none(api: Any, hook: Any
         'admission webhook "hook.example.io" denied the request without explanation',
     )
     assert "reason" not in plain.body
+    hook.answers["/"] = lambda request: {"allowed": False, "status": {"code": 7000, "details": {}}}
+    odd = api.create("odd")
+    assert (odd.status, odd.body["details"]) == (500, {})
 
 
 def test_all_webhooks_are_asked_at_the_same_time_and_the_first_refusal_counts(api: Any, hook: Any) -> None:

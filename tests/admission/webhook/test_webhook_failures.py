@@ -98,12 +98,12 @@ def test_the_answer_must_be_to_the_question(api: Any, hook: Any) -> None:
 
 
 def test_a_webhook_that_takes_too_long_is_given_up(api: Any, hook: Any) -> None:
-    hook.answers["/"] = lambda r: wait(1.5)
+    hook.answers["/"] = lambda r: wait(4.0)
     api.install(api.webhook(timeoutSeconds=1))
     begun = time.monotonic()
     url = f"https://127.0.0.1:{hook.port}/?timeout=1s"
     assert api.create().message == f'{FAILED}failed to call webhook: Post "{url}": context deadline exceeded'
-    assert time.monotonic() - begun < 1.4
+    assert time.monotonic() - begun < 3.5
 
 
 def test_a_webhook_is_asked_again_when_it_says_so(api: Any, hook: Any) -> None:
@@ -114,16 +114,16 @@ def test_a_webhook_is_asked_again_when_it_says_so(api: Any, hook: Any) -> None:
     hook.answers["/"] = lambda r: (429, b"", ("retry-after", "5"))
     begun = time.monotonic()
     assert api.create("b", query="?timeout=10s").message == f"{FAILED}failed to call webhook: context deadline exceeded"
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 4.5
 
 
 def test_a_webhook_has_no_more_time_than_the_request(api: Any, hook: Any) -> None:
-    hook.answers["/"] = lambda r: wait(1.5)
+    hook.answers["/"] = lambda r: wait(4.0)
     api.install(api.webhook(failurePolicy="Ignore"))
     begun = time.monotonic()
     answer = api.create(query="?timeout=1s")
     assert (answer.status, answer.body["reason"]) == (504, "Timeout")
-    assert time.monotonic() - begun < 1.4
+    assert time.monotonic() - begun < 3.5
     assert hook.queries == [{"timeout": ["1s"]}]
 
 

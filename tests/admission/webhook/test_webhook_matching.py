@@ -200,6 +200,18 @@ def test_namespaces_are_selected_by_their_own_labels_and_are_cluster_scoped(api:
     assert hook.paths == []
 
 
+def test_a_new_namespace_has_the_label_with_its_name_already(api: Any, hook: Any, kit: Any) -> None:
+    name = f"named-{api.number}"
+    chosen = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
+    api.install(api.webhook(rules=[kit.rule("*", "namespaces namespaces/*")], **chosen))
+    for each in (name, f"other-{api.number}"):
+        assert api.call("POST", "/api/v1/namespaces", api.object("Namespace", each)).status == 201
+    api.call("DELETE", f"/api/v1/namespaces/{name}")
+    found = [(r["operation"], r["name"]) for r in hook.requests() if "subResource" not in r]
+    assert found[:2] == [("CREATE", name), ("DELETE", name)]
+    assert {r["name"] for r in hook.requests()} == {name}
+
+
 def test_what_is_in_no_namespace_is_never_excluded_by_labels_of_one(api: Any, hook: Any, kit: Any) -> None:
     rules = [kit.rule("CREATE", "priorityclasses", "scheduling.k8s.io")]
     api.install(api.webhook(rules=rules, objectSelector={"matchLabels": {"n": str(api.number)}}))

@@ -10,6 +10,9 @@ from watchkeeper.meta.field import go_quote
 
 Object = dict[str, Any]
 
+_MAX_CODE = 999
+"""What HTTP has no code for is told as a 500."""
+
 
 class CallFailed(Exception):
     """A webhook was not reached, or gave no usable answer: its failurePolicy decides."""
@@ -39,7 +42,8 @@ def denied(hook: str, status: Object | None) -> ApiError:
     details: Object | None = status.get("details")
     wait = (details or {}).get("retryAfterSeconds") or 0
     headers = [(b"retry-after", str(wait).encode())] if wait > 0 else []
-    return ApiError(max(status.get("code") or 0, 400), reason, text, details=details, headers=headers)
+    code = max(status.get("code") or 0, 400)
+    return ApiError(code if code <= _MAX_CODE else 500, reason, text, details=details, headers=headers)
 
 
 def no_dry_run(hook: str) -> ApiError:
