@@ -278,3 +278,31 @@ def test_a_store_without_a_sensible_prefix_is_refused() -> None:
     for prefix in ("", "/", "registry/things"):
         with pytest.raises(ValueError, match="a resource prefix begins with a slash"):
             Store(MemoryKV(), JsonCodec(KIND), prefix)
+
+
+def test_a_watch_that_is_to_finish_gives_what_the_store_has_told_and_ends() -> None:
+    async def run() -> None:
+        store = Store(MemoryKV(), JsonCodec(KIND), ROOT)
+        watcher = await store.watch(ROOT, WatchOptions(resource_version="1"))
+        waiting = asyncio.ensure_future(watcher.next_batch())
+        await asyncio.sleep(0)
+        for name in "ab":
+            await store.create(f"{ROOT}{name}", thing(name))
+        await store.delete(f"{ROOT}a")
+        watcher.finish()
+        watcher.finish()
+        events = await waiting
+        while batch := await watcher.next_batch():
+            events += batch
+        assert [(e.type.value, e.object.key[len(ROOT) :]) for e in events if e.object is not None] == [
+            ("ADDED", "a"),
+            ("ADDED", "b"),
+            ("DELETED", "a"),
+        ]
+        other = await store.watch(ROOT, WatchOptions(resource_version="1"))
+        other.finish()
+        other.close()
+        assert await other.next_batch() == []
+        await store.close()
+
+    asyncio.run(run())

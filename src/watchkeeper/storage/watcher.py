@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from watchkeeper.kv import errors as kv_errors
-from watchkeeper.kv.interface import KV, Event, EventType, KeyValue, Watch, prefix_end
+from watchkeeper.kv.interface import KV, Event, EventType, KeyValue, Watch, WatchBatch, prefix_end
 from watchkeeper.storage import interface
 from watchkeeper.storage.closing import Closer
 from watchkeeper.storage.decoder import Decoder
@@ -83,6 +83,8 @@ class StoreWatcher:
         self._closer = closer
         self._open = open_watchers
         self._waiting: list[WatchEvent] = []
+        self._left: list[WatchBatch] = []
+        """What is still to be looked at after the watch of the store has ended."""
         self._closed = False
 
     def __repr__(self) -> str:
@@ -90,11 +92,12 @@ class StoreWatcher:
 
     async def next_batch(self, max_events: int = 1000) -> list[WatchEvent]:
         """The next events; [] when it has ended."""
-        while not self._waiting and not self._closed:
+        while not self._waiting and (self._left or not self._closed):
             try:
-                await self._fill()
+                await (self._take(self._left.pop(0)) if self._left else self._fill())
             except StopAsyncIteration:
-                self.close()
+                if not self._closed:
+                    self.close()
             except kv_errors.KVError as e:
                 self._fail(translate(e, self._prefix, expired=WATCH_EXPIRED))
             except StorageError as e:
@@ -103,13 +106,22 @@ class StoreWatcher:
         return batch
 
     def finish(self) -> None:
-        """End; what the store has not given yet is dropped."""
+        """End with what the store has given so far."""
+        if self._closed:
+            return
+        left = self._left
+        try:
+            while (batch := self._watch.take_nowait()) is not None:
+                left.append(batch)
+        except (kv_errors.KVError, StopAsyncIteration):
+            pass
         waiting = self._waiting
         self.close()
-        self._waiting = waiting
+        self._waiting, self._left = waiting, left
 
     def close(self) -> None:
         """Stop; what the client has not taken is dropped, but for an error."""
+        self._left = []
         if not self._closed:
             self._closed = True
             self._open.discard(self)
@@ -131,7 +143,9 @@ class StoreWatcher:
                 bookmark = WatchEvent(interface.EventType.BOOKMARK, None, self._revision, initial_events_end=True)
                 self._waiting.append(bookmark)
             return
-        batch = await self._watch.__anext__()
+        await self._take(await self._watch.__anext__())
+
+    async def _take(self, batch: WatchBatch) -> None:
         for event in batch.events:
             if self._covers(event.kv):
                 await self._convert(event)
