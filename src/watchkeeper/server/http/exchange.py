@@ -103,7 +103,7 @@ class Exchange:
 
     def disconnect(self) -> None:
         """The client is gone. A stream is cancelled; a request that has not begun its answer runs to its end."""
-        if self.complete:
+        if self.complete or self.disconnected:
             return
         self.disconnected = True
         if self._socket is not None:
