@@ -16,7 +16,7 @@ Object = dict[str, Any]
 def pod(i: int, *, nodes: int = 1000, groups: int = 100) -> Object:
     """Pod number `i`, on one of `nodes` nodes and in one of `groups` groups."""
     env = [{"name": f"VARIABLE_{k}", "value": f"a value of some length, number {k}"} for k in range(40)]
-    fields = {f'k:{{"name":"VARIABLE_{k}"}}': {".": {}, "f:name": {}, "f:value": {}} for k in range(40)}
+    fields: Object = {f'k:{{"name":"VARIABLE_{k}"}}': {".": {}, "f:name": {}, "f:value": {}} for k in range(40)}
     return {
         "kind": "Pod",
         "apiVersion": "v1",
