@@ -92,7 +92,7 @@ def test_a_node_is_drained_of_pods_of_several_owners(kubectl: Kubectl, node: str
         kubectl(f"patch pod {name} --subresource=status -p '{running}'")
     budget = '{"status":{"observedGeneration":1,"currentHealthy":2,"desiredHealthy":2,"expectedPods":2}}'
     kubectl(f"patch pdb web --subresource=status --type=merge -p '{budget}'")
-    stopped = kubectl.fails(f"{everything} --timeout=2s")
+    stopped = kubectl.fails(f"{everything} --timeout=4s")
     violated = (
         f'error when evicting pods/"web-1" -n "{kubectl.namespace}" (will retry after 5s): Cannot evict pod as it would'
         " violate the pod's disruption budget.\n"
