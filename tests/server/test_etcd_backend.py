@@ -150,7 +150,16 @@ def test_a_password_is_used_and_a_wrong_one_refused(tmp_path_factory: pytest.Tem
         etcdctl = cluster.program.with_name("etcdctl")
         if not etcdctl.exists():
             pytest.skip("no etcdctl beside etcd")
-        for line in ("user add root:right", "user grant-role root root", "auth enable"):
+        for line in (
+            "user add root:right",
+            "user grant-role root root",
+            "user add limited:right",
+            "role add ours",
+            "role grant-permission ours --prefix=true readwrite /registry/",
+            "role grant-permission ours readwrite compact_rev_key",
+            "user grant-role limited ours",
+            "auth enable",
+        ):
             command = [etcdctl, f"--endpoints={cluster.urls[0]}", *line.split()]
             subprocess.run(command, check=True, capture_output=True, env={"ETCDCTL_API": "3"})
         storage = cluster.urls[0].replace("http", "etcd")
@@ -160,8 +169,10 @@ def test_a_password_is_used_and_a_wrong_one_refused(tmp_path_factory: pytest.Tem
         assert "wrong" not in said.replace("wrong user", "")
         file = tmp_path / "password"
         file.write_text("right\n")
-        with ServerProcess(storage=storage, etcd_username="root", etcd_password_file=file) as server:
-            assert server.request("GET", "/api/v1/namespaces/default")["metadata"]["name"] == "default"
+        with ServerProcess(storage=storage, etcd_username="limited", etcd_password_file=file) as server:
+            maps = "/api/v1/namespaces/default/configmaps"
+            server.request("POST", maps, {"metadata": {"name": "made"}})
+            assert [item["metadata"]["name"] for item in server.request("GET", maps)["items"]] == ["made"]
 
 
 # Running
