@@ -185,6 +185,20 @@ def test_each_version_needs_a_schema() -> None:
             ['properties[spec].default: Invalid value: {"odd":1}: must not have unknown fields'],
         ),
         (
+            # What is unknown does not keep the rest from being checked, and objects are shown in the order of keys.
+            _schema({"type": "object", "default": {"odd": 1, "a": 3}, "properties": {"a": {"type": "string"}}}),
+            [
+                'properties[spec].default: Invalid value: {"a":3,"odd":1}: must not have unknown fields',
+                'properties[spec].default.a: Invalid value: "integer": a in body must be of type string: "integer"',
+            ],
+        ),
+        # Defaults of what may be a whole number or a text are held against their type only where one is given.
+        (_schema({"x-kubernetes-int-or-string": True, "default": [1.5]}), []),
+        (
+            _schema({"type": "object", "anyOf": [{"default": False}]}),
+            ["properties[spec].anyOf[0].default: Forbidden: must be undefined to be structural"],
+        ),
+        (
             _schema({"type": "string", "$ref": "#/x"}),
             ["properties[spec].$ref: Forbidden: $ref is not supported"],
         ),

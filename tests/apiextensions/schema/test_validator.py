@@ -260,3 +260,68 @@ def test_the_fast_check_and_the_validator_agree(schema: dict[str, Any], value: A
     # What the fast check refuses without reason costs time only, what it lets pass must be valid.
     if compile_check(root)(value):
         assert Validator(root).errors(value) == []
+
+
+FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "errors"),
+    [
+        # A bound that is no whole number is told of even where it is kept.
+        (
+            {"type": "integer", "minimum": -2.5},
+            0,
+            ['<nil>: Invalid value: "": Minimum boundary value must be of type integer (default format) in v'],
+        ),
+        # Fractions are compared and shown as such, whole numbers as whole numbers.
+        (
+            {"type": "number", "minimum": 1000000},
+            1.5,
+            ["v: Invalid value: 1.5: v in body should be greater than or equal to 1e+06"],
+        ),
+        (
+            {"type": "number", "minimum": 1000000},
+            1,
+            ["v: Invalid value: 1: v in body should be greater than or equal to 1000000"],
+        ),
+        ({"type": "number", "maximum": 10}, 12345678.5, ["v: Invalid value: 1.23456785e+07: v in body should be less"]),
+        # Null is in no enumeration, even where it is listed.
+        (
+            {"type": "string", "nullable": True, "enum": ["a", None]},
+            None,
+            ['v: Unsupported value: null: supported values: "a", "null"'],
+        ),
+        # Objects are shown in the order of their keys.
+        (
+            {**FREE, "enum": [{"d": 1, "c": 2}]},
+            {"b": 1, "a": {"y": 1, "x": 2}},
+            ['v: Unsupported value: {"a":{"x":2,"y":1},"b":1}: supported values: "{\\"c\\":2,\\"d\\":1}"'],
+        ),
+        # A format that is not checked for its type does not count when the best alternative is looked for.
+        (
+            {"type": "boolean", "oneOf": [{"enum": [3]}, {"enum": [4], "format": "int32"}]},
+            True,
+            [
+                '<nil>: Invalid value: "": "v" must validate one and only one schema (oneOf). Found none valid',
+                'v: Unsupported value: true: supported values: "3"',
+            ],
+        ),
+    ],
+)
+def test_rare_values_are_told_as_the_reference_does(schema: dict[str, Any], value: Any, errors: list[str]) -> None:
+    node = read_structural({"type": "object", "properties": {"v": schema}})
+    found = [str(e) for e in Validator(node).errors({"v": value})]
+    assert [text[: len(wanted)] for text, wanted in zip(found, errors, strict=True)] == errors
+    assert not compile_check(node)({"v": value})
+
+
+@pytest.mark.parametrize("items", [[{"k": True}, {}], [{"k": {}}], [3], [{"k": 1, "n": 1}, {"k": 1, "n": 2}]])
+def test_items_that_cannot_be_told_apart_by_their_keys_count_as_changed(items: list[Any]) -> None:
+    keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    item = {**FREE, "properties": {"k": FREE, "n": {"type": "integer"}}}
+    node = read_structural({"type": "array", "items": item, "maxItems": 0, **keyed})
+    correlation = Correlation(node, items, [dict(i) if isinstance(i, dict) else i for i in items])
+    assert str(Validator(node).errors(items, "v", correlation)[-1]).endswith("must have at most 0 items")
+    same = [{"k": 1, "n": 1}, {"k": True}]
+    assert Validator(node).errors(same, "v", Correlation(node, same, same[::-1])) == []

@@ -16,7 +16,7 @@ from watchkeeper.apiextensions.schema.rule_set import RuleSet
 from watchkeeper.apiextensions.schema.rules import compile_rules
 from watchkeeper.apiextensions.schema.structural import Structural
 from watchkeeper.apiextensions.schema.validator import Validator
-from watchkeeper.meta.field import FieldError, aggregate, invalid
+from watchkeeper.meta.field import FieldError, aggregate, in_key_order, invalid
 from watchkeeper.runtime.scheme import DecodeError
 
 _META = frozenset({"metadata", "apiVersion", "kind"})
@@ -35,7 +35,9 @@ def _walk(node: Structural, path: str, meta: str | None, errors: list[FieldError
         meta = None
     if node.has_default:
         where = f"{path}.default"
-        found = _metadata_default(node, where, meta) if meta is not None else _default(node, where, pruned)
+        if meta is None and pruned and not is_pruned(node):
+            errors.append(invalid(where, in_key_order(node.default), "must not have unknown fields"))
+        found = _metadata_default(node, where, meta) if meta is not None else _resource_errors(node, where)
         errors += found or _value_errors(node, where)
     if node.items is not None:
         _walk(node.items, f"{path}.items", meta, errors, pruned)
@@ -44,10 +46,9 @@ def _walk(node: Structural, path: str, meta: str | None, errors: list[FieldError
         _walk(child, f"{path}.properties[{name}]", inner, errors, pruned)
 
 
-def _default(node: Structural, where: str, require_pruned: bool) -> list[FieldError]:
+def _resource_errors(node: Structural, where: str) -> list[FieldError]:
+    """What is wrong with the metadata of resources in a default, the default itself included."""
     errors: list[FieldError] = []
-    if require_pruned and not is_pruned(node):
-        errors.append(invalid(where, node.default, "must not have unknown fields"))
     value = copy.deepcopy(node.default)
     try:
         if node.embedded and isinstance(value, dict):
@@ -56,7 +57,7 @@ def _default(node: Structural, where: str, require_pruned: bool) -> list[FieldEr
         if coerce is not None:
             coerce(value, None, where)
     except DecodeError as problem:
-        return [*errors, invalid(where, node.default, str(problem))]
+        return [invalid(where, in_key_order(node.default), str(problem))]
     if node.embedded and isinstance(value, dict):
         errors += resource_errors(value, where)
     check = compile_embedded_check(node)
@@ -73,12 +74,12 @@ def _metadata_default(node: Structural, where: str, meta: str) -> list[FieldErro
     wrong = resource_errors(resource, "")
     if not wrong:
         return []
-    return [invalid(where, node.default, f"must result in valid metadata: {aggregate(wrong)}")]
+    return [invalid(where, in_key_order(node.default), f"must result in valid metadata: {aggregate(wrong)}")]
 
 
 def _value_errors(node: Structural, where: str) -> list[FieldError]:
     """The value against its own schema, and against the rules both as a new value and as one that stays."""
-    errors = Validator(node).errors(node.default, where)
+    errors = Validator(_by_type_alone(node)).errors(node.default, where)
     if errors:
         return errors
     rules = compile_rules(node, is_root=node.embedded)
@@ -103,3 +104,13 @@ def has_unpruned_default(node: Structural) -> bool:
     if node.has_default and not is_pruned(node):
         return True
     return any(has_unpruned_default(child) for child in node.children())
+
+
+def _by_type_alone(node: Structural) -> Structural:
+    """The node without x-kubernetes-int-or-string, which the reference does not hold against defaults."""
+    found = copy.copy(node)
+    found.int_or_string = False
+    found.properties = {name: _by_type_alone(child) for name, child in node.properties.items()}
+    found.items = _by_type_alone(node.items) if node.items is not None else None
+    found.additional = _by_type_alone(node.additional) if node.additional is not None else None
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from watchkeeper.apiextensions.definition.spec import DefinedVersion
+from watchkeeper.meta.field import in_key_order
 
 Json = Any
 
@@ -82,10 +83,19 @@ def _field_form(key: str, value: Json) -> Json:
             return schema_form(value)
         case "properties" | "patternProperties" | "definitions":
             return {k: schema_form(value[k]) for k in sorted(value)}
+        case "dependencies":
+            return {
+                k: {"Schema": None, "Property": v}
+                if isinstance(v, list)
+                else {"Schema": schema_form(v), "Property": None}
+                for k, v in sorted(value.items())
+            }
         case "externalDocs":
             return {"Description": value.get("description", ""), "URL": value.get("url", "")}
         case "x-kubernetes-validations":
             return [rule_form(v) for v in value]
+        case "default" | "enum" | "example":
+            return in_key_order(value)
     return value
 
 

@@ -68,7 +68,8 @@ class Correlation:
         node = self.node
         if node is None or node.items is None or node.list_type != "map" or self.value.__class__ is not list:
             return None
-        old = self._old_items().get(_item_key(self.value[at], node))
+        key = _item_key(self.value[at], node)
+        old = self._old_items().get(key) if key is not None else None
         if old is None:
             return None
         found = self._children[at] = Correlation(node.items, self.value[at], old)
@@ -80,21 +81,23 @@ class Correlation:
             items = {}
             if self.old.__class__ is list and self.node is not None:
                 for item in self.old:
-                    items[_item_key(item, self.node)] = item
+                    # Of items with one key the first counts.
+                    items.setdefault(_item_key(item, self.node), item)
             self._items = items
         return items
 
 
 def _item_key(item: Any, node: Structural) -> Any:
+    """What tells an item from others; None for one that lacks a key, or has one that is no scalar."""
     if item.__class__ is not dict:
         return None
     key = []
     for name in node.list_map_keys:
         value = item.get(name)
-        if value is None:
-            child = node.items.properties.get(name) if node.items is not None else None
-            value = child.default if child is not None else None
-        key.append(value if not isinstance(value, dict | list) else repr(value))
+        if value is None or isinstance(value, dict | list):
+            return None
+        # True is not 1.
+        key.append((value.__class__, value))
     return tuple(key)
 
 

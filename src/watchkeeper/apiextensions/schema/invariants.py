@@ -125,7 +125,6 @@ def _value_validation(
 
 
 _FORBIDDEN_IN_JUNCTORS = (
-    ("default", "must be undefined to be structural"),
     ("title", "must be empty to be structural"),
     ("description", "must be empty to be structural"),
     ("nullable", "must be false to be structural"),
@@ -150,6 +149,8 @@ def _nested(node: Structural, skip_any: bool, level: _Level, path: str, errors: 
         errors.append(forbidden(f"{path}.type", "must be empty to be structural"))
     if node.open_map:
         errors.append(forbidden(f"{path}.additionalProperties", "must be undefined to be structural"))
+    if node.has_default:
+        errors.append(forbidden(f"{path}.default", "must be undefined to be structural"))
     for keyword, text in _FORBIDDEN_IN_JUNCTORS:
         if node.source.get(keyword) not in (None, "", False, []):
             errors.append(forbidden(f"{path}.{keyword}", text))

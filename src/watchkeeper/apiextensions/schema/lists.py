@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from watchkeeper.apiextensions.schema.structural import Structural
-from watchkeeper.meta.field import FieldError, duplicate, invalid
+from watchkeeper.meta.field import FieldError, duplicate, in_key_order, invalid
 
 Check = Callable[[Any, str], list[FieldError]]
 """(value, path) -> one error for the first repetition of each value."""
@@ -71,7 +71,7 @@ def _repeated(values: list[Any]) -> list[int]:
 def _set_errors(value: list[Any], path: str) -> list[FieldError]:
     if len(value) <= 1:
         return []
-    return [duplicate(f"{path}[{i}]", value[i]) for i in _repeated(value)]
+    return [duplicate(f"{path}[{i}]", in_key_order(value[i])) for i in _repeated(value)]
 
 
 def _map_errors_of(node: Structural) -> Check:
@@ -82,7 +82,7 @@ def _map_errors_of(node: Structural) -> Check:
     def check(value: list[Any], path: str) -> list[FieldError]:
         for i, item in enumerate(value):
             if item is not None and item.__class__ is not dict:
-                return [invalid(f"{path}[{i}]", item, "must be an object for an array of list-type map")]
+                return [invalid(f"{path}[{i}]", in_key_order(item), "must be an object for an array of list-type map")]
         if len(value) <= 1:
             return []
         if single is not None:

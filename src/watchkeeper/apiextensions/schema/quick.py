@@ -222,6 +222,8 @@ def _number_checks(node: Structural) -> list[Check]:
     low, high, step = node.get("minimum"), node.get("maximum"), node.get("multipleOf")
     form = node.get("format")
     bounded = node.type in ("integer", "number") and form in ("int32", "float")
+    # Whole numbers with a bound that is none: each of them is told of that.
+    bounded |= node.type == "integer" and any(isinstance(b, float) and not b.is_integer() for b in (low, high))
     if low is None and high is None and step is None and not bounded:
         return []
     validator = Validator.of_number(node)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from watchkeeper.apiextensions.schema.correlation import Correlation
 from watchkeeper.apiextensions.schema.numbers import RangeError, format_number, in_range, is_json_integer
 from watchkeeper.apiextensions.schema.structural import Structural
@@ -18,7 +16,9 @@ from watchkeeper.cel.regex import compile_pattern
 from watchkeeper.meta.field import (
     ErrorType,
     FieldError,
+    go_json,
     go_quote,
+    in_key_order,
     invalid,
     not_supported,
     required,
@@ -132,7 +132,7 @@ def _validate_node(node: Structural, value: Any, path: str, correlation: Correla
         _enum(node, value, path, result)
         return result
     kind = value.__class__
-    if schema_types(node) or node.get("format"):
+    if schema_types(node) or _known_format(node):
         if _type(node, value, path, result):
             result.matches += 1
         result.matches += 1
@@ -246,8 +246,7 @@ def _number(node: Structural, value: Any, path: str, result: Result) -> None:
         if limit is None:
             continue
         native = _range(limit, kind, form, word, path, result)
-        if native and value.__class__ is int:
-            limit = int(limit)
+        limit = int(limit) if native and value.__class__ is int else float(limit)
         beyond = (
             (value > limit or (exclusive and value == limit))
             if more
@@ -297,7 +296,9 @@ def _array(node: Structural, value: list[Any], path: str, correlation: Correlati
 
 
 def in_enum(value: Any, allowed: list[Any]) -> bool:
-    """Whether a value is one of those allowed; numbers are compared by value."""
+    """Whether a value is one of those allowed; numbers are compared by value. Null never is, even if it is listed."""
+    if value is None:
+        return False
     numbers = (int, float)
     for other in allowed:
         if value.__class__ is other.__class__ and value == other:
@@ -417,8 +418,8 @@ def _field_error(problem: Problem, prefix: str) -> FieldError:
         case "required":
             return required(path)
         case "enum":
-            allowed = [v if isinstance(v, str) else orjson.dumps(v).decode() for v in problem.allowed]
-            return not_supported(path, problem.value, allowed)
+            allowed = [v if isinstance(v, str) else go_json(v) for v in problem.allowed]
+            return not_supported(path, in_key_order(problem.value), allowed)
         case "too-long":
             words = f"may not be more than {problem.limit} {'byte' if problem.limit == 1 else 'bytes'}"
             return FieldError(ErrorType.TOO_LONG, path, "", words)
