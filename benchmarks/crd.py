@@ -7,7 +7,6 @@ status, with its list types.
 from __future__ import annotations
 
 import http.client
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -99,9 +98,9 @@ class Client:
         self._pid = pid
 
     def cpu(self) -> float:
-        """Seconds that the server has spent."""
-        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Seconds that the server has spent, in all its threads."""
+        threads = Path(f"/proc/{self._pid}/task").iterdir()
+        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
     def send(
         self,

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import orjson
 
+from watchkeeper.aio.deadline import within
 from watchkeeper.endpoints.filters import Filter
 from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
 from watchkeeper.endpoints.negotiation import YAML, _accept
@@ -159,8 +160,7 @@ class App:
     async def _in_time(self, request: Request, response: Awaitable[Response]) -> Response:
         """Wait for a handler. Watches have their own deadline, but must open in time like everybody else."""
         try:
-            async with asyncio.timeout(allowed_seconds(request, self.request_timeout)):
-                return await response
+            return await within(allowed_seconds(request, self.request_timeout), response)
         except TimeoutError:
             raise errors.timeout("request did not complete within the allotted timeout") from None
 

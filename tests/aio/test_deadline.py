@@ -1,0 +1,77 @@
+"""Work that is ended when it takes too long."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from watchkeeper.aio.deadline import within
+
+
+def test_what_is_done_in_time_is_returned_and_nothing_is_left_behind() -> None:
+    async def main() -> None:
+        async def work() -> int:
+            await asyncio.sleep(0)
+            return 7
+
+        assert await within(0.01, work()) == 7
+        await asyncio.sleep(0.03)
+        task = asyncio.current_task()
+        assert task is not None and task.cancelling() == 0
+
+    asyncio.run(main())
+
+
+def test_what_takes_too_long_is_cancelled_and_the_task_goes_on() -> None:
+    async def main() -> None:
+        ended: list[str] = []
+
+        async def work() -> None:
+            try:
+                await asyncio.sleep(10)
+            except asyncio.CancelledError:
+                ended.append("cancelled")
+                raise
+
+        with pytest.raises(TimeoutError):
+            await within(0.01, work())
+        assert ended == ["cancelled"]
+        await asyncio.sleep(0)
+        task = asyncio.current_task()
+        assert task is not None and task.cancelling() == 0
+
+    asyncio.run(main())
+
+
+def test_errors_pass_and_so_does_the_end_of_the_task() -> None:
+    async def main() -> None:
+        async def fail() -> None:
+            raise ValueError("no")
+
+        with pytest.raises(ValueError, match="no"):
+            await within(1, fail())
+        outer = asyncio.create_task(within(10, asyncio.sleep(10)))
+        await asyncio.sleep(0.01)
+        outer.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await outer
+
+    asyncio.run(main())
+
+
+def test_a_task_that_is_cancelled_while_its_time_runs_out_is_cancelled() -> None:
+    async def main() -> None:
+        async def stubborn() -> None:
+            try:
+                await asyncio.sleep(10)
+            finally:
+                await asyncio.sleep(0.01)
+
+        outer = asyncio.create_task(within(0.01, stubborn()))
+        await asyncio.sleep(0.015)
+        outer.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await outer
+
+    asyncio.run(main())
