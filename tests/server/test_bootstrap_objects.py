@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from watchkeeper.authz.bootstrap.reconcile import reconciled
+from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.own_service import advertised_address, own_endpoints
 from watchkeeper.server.server import Server
@@ -132,3 +133,35 @@ def test_endpoints_say_where_the_server_listens() -> None:
     assert endpoints["subsets"][0]["addresses"] == [{"ip": "192.0.2.7"}]
     assert (piece["addressType"], piece["endpoints"][0]["addresses"]) == ("IPv4", ["192.0.2.7"])
     assert piece["ports"] == endpoints["subsets"][0]["ports"] == [{"name": "https", "port": 6443, "protocol": "TCP"}]
+
+
+def test_a_server_that_others_reach_has_endpoints_and_says_whom_it_trusts(tmp_path: Path) -> None:
+    async def run() -> list[Any]:
+        server = Server(ServeOptions(data_dir=tmp_path, storage="memory:", port=0))
+        await server.start()
+        try:
+            assembly = server.assembly
+            bootstrap = Bootstrap(assembly.scheme, lambda r: assembly.store(r.group, r.resource))
+
+            async def read(group: str, resource: str, namespace: str, name: str) -> Any:
+                store = assembly.store(group, resource)
+                return (await store.storage.get(store.key(namespace, name))).data()
+
+            found = []
+            for address, authority in (("192.0.2.7", "one"), ("192.0.2.8", "two")):
+                await bootstrap.own_service(("10.0.0.0/24",), 6443, address, authority)
+                endpoints = await read("", "endpoints", "default", "kubernetes")
+                piece = await read("discovery.k8s.io", "endpointslices", "default", "kubernetes")
+                trusted = await read("", "configmaps", "kube-system", "extension-apiserver-authentication")
+                found.append((endpoints["subsets"], piece["endpoints"], trusted["data"]))
+            return found
+        finally:
+            await server.stop()
+
+    for found, address, authority in zip(asyncio.run(run()), ("192.0.2.7", "192.0.2.8"), ("one", "two"), strict=True):
+        subsets, endpoints, trusted = found
+        assert subsets == [
+            {"addresses": [{"ip": address}], "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}]}
+        ]
+        assert endpoints == [{"addresses": [address], "conditions": {"ready": True}}]
+        assert trusted == {"client-ca-file": authority}
