@@ -81,9 +81,14 @@ class LabelSelector:
     def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
         self.requirements = tuple(sorted(requirements, key=lambda r: r.key))
         # Equalities are nearly all there is in practice, so they are compared without a call for each.
-        single = [r for r in self.requirements if r.operator in _SELECTS_VALUES and len(r.values) == 1]
-        self._equalities = tuple((r.key, r.values[0]) for r in single)
-        self._others = tuple(r for r in self.requirements if r not in single)
+        equalities: list[tuple[str, str]] = []
+        others: list[Requirement] = []
+        for r in self.requirements:
+            if r.operator in _SELECTS_VALUES and len(r.values) == 1:
+                equalities.append((r.key, r.values[0]))
+            else:
+                others.append(r)
+        self._equalities, self._others = tuple(equalities), tuple(others)
 
     def matches(self, values: Mapping[str, str]) -> bool:
         """Whether labels satisfy all requirements."""
