@@ -124,6 +124,16 @@ def test_each_version_needs_a_schema() -> None:
     ("schema", "expected"),
     [
         ({"type": "string"}, ['type: Invalid value: "string": must be object at the root']),
+        *(
+            (
+                {"type": "object", "properties": {"metadata": {"type": "object", **more}}},
+                [
+                    "properties[metadata]: Forbidden: must not specify anything other than name and generateName, but "
+                    "metadata is implicitly specified"
+                ],
+            )
+            for more in ({"additionalProperties": False}, {"minProperties": 0}, {"description": "x"})
+        ),
         (
             _schema({"properties": {"size": {"minimum": 1}}}),
             [

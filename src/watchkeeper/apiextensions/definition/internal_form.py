@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from watchkeeper.apiextensions.definition.spec import DefinedVersion
+from watchkeeper.apiextensions.definition.spec import DefinedSpec, DefinedVersion
 from watchkeeper.meta.field import in_key_order
 
 Json = Any
@@ -111,9 +111,9 @@ def rule_form(rule: Json) -> Json:
     }
 
 
-def versions_form(versions: tuple[DefinedVersion, ...]) -> Json:
-    """All versions; null when there are none."""
-    return [_version_form(version) for version in versions] or None
+def versions_form(spec: DefinedSpec) -> Json:
+    """All versions; null when there is no list of them."""
+    return [_version_form(version) for version in spec.versions] if spec.lists_versions else None
 
 
 def _version_form(version: DefinedVersion) -> Json:

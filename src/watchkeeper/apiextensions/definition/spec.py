@@ -45,6 +45,8 @@ class DefinedSpec:
     scope: str
     version: str
     versions: tuple[DefinedVersion, ...]
+    lists_versions: bool
+    """Whether there is a list of versions, if only an empty one."""
     validation: Object | None
     subresources: Object | None
     columns: list[Object]
@@ -103,6 +105,7 @@ def read_spec(definition: Object) -> DefinedSpec:
         scope=spec.get("scope") or "",
         version=first.get("name") or "",
         versions=versions,
+        lists_versions=isinstance(spec.get("versions"), list),
         validation=value("schema"),
         subresources=value("subresources"),
         columns=value("additionalPrinterColumns") or [],

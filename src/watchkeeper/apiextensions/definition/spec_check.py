@@ -98,10 +98,10 @@ def _missing_schema_errors(spec: DefinedSpec, options: SpecOptions, path: str) -
 def _versions_errors(spec: DefinedSpec, names: set[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if len(names) < len(spec.versions):
-        errors.append(invalid(f"{path}.versions", versions_form(spec.versions), "must contain unique version names"))
+        errors.append(invalid(f"{path}.versions", versions_form(spec), "must contain unique version names"))
     if sum(v.storage for v in spec.versions) != 1:
         text = "must have exactly one version marked as storage version"
-        errors.append(invalid(f"{path}.versions", versions_form(spec.versions), text))
+        errors.append(invalid(f"{path}.versions", versions_form(spec), text))
     wrong = is_dns1035_label(spec.version) if spec.version else ()
     if wrong:
         errors.append(invalid(f"{path}.version", spec.version, ",".join(wrong)))

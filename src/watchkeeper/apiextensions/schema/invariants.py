@@ -96,11 +96,18 @@ def _resource_fields(node: Structural, level: _Level, path: str, errors: list[Fi
 
 
 def _restricts_names_only(metadata: Structural) -> bool:
-    rest = {k: v for k, v in metadata.source.items() if k not in ("type", "default") and v not in (None, "", False)}
-    properties = rest.get("properties") or {}
-    if properties.keys() <= {"name", "generateName"}:
-        rest.pop("properties", None)
-    return not {k: v for k, v in rest.items() if v not in ([], {})}
+    rest = set()
+    for key, value in metadata.source.items():
+        says_nothing = value is False or value in ("", [], {})
+        if value is not None and (key in _SAYS_MORE or not says_nothing):
+            rest.add(key)
+    if metadata.properties.keys() <= {"name", "generateName"}:
+        rest.discard("properties")
+    return rest <= {"type", "default"}
+
+
+_SAYS_MORE = ("items", "additionalProperties", "not")
+"""What counts even where it is an empty schema or false."""
 
 
 def _value_validation(
