@@ -92,8 +92,12 @@ class Client:
     """One connection, and the CPU time of the server behind it."""
 
     def __init__(self, handle: Handle, pid: int) -> None:
-        host, _, port = handle.url.removeprefix("http://").partition(":")
-        self._connection = http.client.HTTPConnection(host, int(port))
+        self._connection: http.client.HTTPConnection
+        scheme, _, address = handle.url.partition("://")
+        if scheme == "https":
+            self._connection = http.client.HTTPSConnection(address, context=handle.ssl_context())
+        else:
+            self._connection = http.client.HTTPConnection(address)
         self._headers = {"Authorization": f"Bearer {handle.token}", "Content-Type": "application/json"}
         self._pid = pid
 

@@ -1,4 +1,7 @@
-"""What a server holds in memory: Pods, and idle watches. Run: python -m benchmarks.memory [pods] [watches]"""
+"""What a server holds in memory: Pods, and idle watches. Run: python -m benchmarks.memory [pods] [watches] [plain]
+
+With `plain` connections have no TLS.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,16 @@ def wait_until_cached(client: Client, seconds: float = 600.0) -> None:
 
 def open_watches(handle: Handle, version: str, count: int) -> list[socket.socket]:
     """So many watches, each on a connection of its own."""
-    host, _, port = handle.url.rpartition("/")[2].partition(":")
+    scheme, _, address = handle.url.partition("://")
+    host, _, port = address.partition(":")
+    context = handle.ssl_context() if scheme == "https" else None
     query = f"?watch=true&resourceVersion={version}&timeoutSeconds=600"
     head = f"GET {_NAMESPACE}{query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {handle.token}\r\n\r\n".encode()
     found = []
     for _ in range(count):
         watch = socket.create_connection((host, int(port)))
+        if context is not None:
+            watch = context.wrap_socket(watch, server_hostname=host)
         watch.sendall(head)
         if b" 200 " not in watch.recv(4096).partition(b"\r\n")[0]:
             raise RuntimeError("a watch was refused")
@@ -54,10 +61,11 @@ def main() -> int:
     """Print a table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     watches = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000
+    plain = sys.argv[3:] == ["plain"]
     with tempfile.TemporaryDirectory(prefix="watchkeeper-") as directory:
         path = Path(directory) / "pods.db"
         fill(path, count)
-        process = ServerProcess(insecure_http=True, storage=f"sqlite:{path}")
+        process = ServerProcess(insecure_http=plain, storage=f"sqlite:{path}")
         with process as handle:
             client = Client(handle, process.pid)
             print(f"{'idle':40}{resident(process.pid):10.1f} MiB")
