@@ -139,3 +139,58 @@ def test_an_absurd_schedule_is_refused_or_kept(server: Handle, schedule: str) ->
     }
     path = "/apis/batch/v1/namespaces/default/cronjobs?dryRun=All"
     assert call(server, "POST", path, body)[0] in (201, 422)
+
+
+COUNT = 4_000
+MANY: dict[str, tuple[str, Any]] = {
+    "owners": (
+        "/api/v1/namespaces/default/configmaps",
+        {
+            "metadata": {
+                "name": "many",
+                "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Pod", "name": f"x{n}", "uid": f"u{n}"} for n in range(COUNT)
+                ],
+            }
+        },
+    ),
+    "projected files": (
+        PODS,
+        {
+            "metadata": {"name": "many"},
+            "spec": {
+                "containers": [{"name": "c", "image": "i"}],
+                "volumes": [
+                    {
+                        "name": "v",
+                        "projected": {
+                            "sources": [
+                                {"configMap": {"name": "c", "items": [{"key": "a", "path": f"p{n}"}]}}
+                                for n in range(COUNT)
+                            ]
+                        },
+                    }
+                ],
+            },
+        },
+    ),
+    "spread constraints": (
+        PODS,
+        {
+            "metadata": {"name": "many"},
+            "spec": {
+                "containers": [{"name": "c", "image": "i"}],
+                "topologySpreadConstraints": [
+                    {"maxSkew": 1, "topologyKey": f"k{n}", "whenUnsatisfiable": "DoNotSchedule"} for n in range(COUNT)
+                ],
+            },
+        },
+    ),
+}
+"""What once took time that grew with the square of the number."""
+
+
+@pytest.mark.parametrize("what", MANY)
+def test_thousands_of_parts_take_no_more_than_their_share(server: Handle, what: str) -> None:
+    path, body = MANY[what]
+    assert call(server, "POST", f"{path}?dryRun=All", body)[0] == 201

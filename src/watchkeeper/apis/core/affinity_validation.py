@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -174,19 +175,19 @@ def _label_keys(path: str, match: Sequence[str], mismatch: Sequence[str], select
 def validate_topology_spread(constraints: Sequence[Object], path: str, options: PodOptions) -> list[FieldError]:
     """How a Pod's peers are to be spread."""
     errors: list[FieldError] = []
+    left = Counter(map(_spread_identity, constraints))
     for i, constraint in enumerate(constraints):
         at = f"{path}[{i}]"
-        key, action = constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
+        key, action = _spread_identity(constraint)
         errors += validate_positive(constraint.get("maxSkew") or 0, f"{at}.maxSkew")
         if not key:
             errors.append(required(f"{at}.topologyKey", "can not be empty"))
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
             supported = ("DoNotSchedule", "ScheduleAnyway")
             errors.append(not_supported(f"{at}.whenUnsatisfiable", action, supported))
-        for other in constraints[i + 1 :]:
-            if key == (other.get("topologyKey") or "") and action == (other.get("whenUnsatisfiable") or ""):
-                errors.append(duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
-                break
+        left[key, action] -= 1
+        if left[key, action]:
+            errors.append(duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
         errors += _min_domains(constraint.get("minDomains"), action, f"{at}.minDomains")
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             errors += validate_optional_enum(constraint.get(name), f"{at}.{name}", ("Honor", "Ignore"))
@@ -195,6 +196,10 @@ def validate_topology_spread(constraints: Sequence[Object], path: str, options: 
         if not options.allow_invalid_spread_selector:
             errors += validate_label_selector(selector, f"{at}.labelSelector")
     return errors
+
+
+def _spread_identity(constraint: Object) -> tuple[str, str]:
+    return constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
 
 
 def _min_domains(minimum: int | None, action: str, path: str) -> list[FieldError]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import orjson
+
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.authz.interface import Answer
 from watchkeeper.authz.interface import Attributes as Question
@@ -58,17 +60,18 @@ def dedup_owner_references(request: Request, obj: Object, *, after_admission: bo
     owners = meta.get("ownerReferences") if meta else None
     if not owners or len(owners) < 2:
         return
-    kept: list[Object] = []
+    kept: dict[bytes, Object] = {}
     repeated: list[str] = []
     for owner in owners:
-        if owner in kept:
+        text = orjson.dumps(owner, option=orjson.OPT_SORT_KEYS)
+        if text in kept:
             repeated.append(owner.get("uid", ""))
         else:
-            kept.append(owner)
+            kept[text] = owner
     if not repeated:
         return
     assert meta is not None
-    meta["ownerReferences"] = kept
+    meta["ownerReferences"] = list(kept.values())
     uids = ", ".join(dict.fromkeys(repeated))
     where = " after mutating admission happens" if after_admission else ""
     request.warn(
