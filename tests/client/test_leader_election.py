@@ -200,8 +200,53 @@ async def test_what_the_work_raises_is_raised_and_the_lease_released(
     assert board.record.holder == ""
 
 
+def test_an_attempt_that_hangs_keeps_nobody_leading_longer_than_it_may() -> None:
+    class Hanging(MemoryLock):
+        """Fails at once at first, then answers no more."""
+
+        async def update(self, record: LeaderRecord) -> None:
+            if asyncio.get_running_loop().time() > begun + 1.0:
+                await asyncio.get_running_loop().create_future()
+            raise ClientError("no route to the server")
+
+    begun = 0.0
+
+    async def test() -> None:
+        nonlocal begun
+        begun = asyncio.get_running_loop().time()
+        times = LeaderTimes(lease=3, renew=1.2, retry=0.3)
+        elector = LeaderElector(Hanging(Board(), "one"), times=times, release_on_cancel=False)
+        await elector.run(asyncio.Event().wait)  # type: ignore[arg-type]
+        led = asyncio.get_running_loop().time() - begun
+        assert 1.2 <= led < 2.3, "0.3 s until it tries to renew, and 1.2 s to do so"
+
+    run(test())
+
+
+@scenario
+async def test_what_the_lock_raises_unexpectedly_is_raised(clock: ManualClock, board: Board, log: list[str]) -> None:
+    candidate = Candidate(board, "one", clock, log)
+    await clock.advance(0)
+
+    async def update(record: LeaderRecord) -> None:
+        raise RuntimeError("a fault of the lock")
+
+    candidate.lock.update = update  # type: ignore[method-assign]
+    candidate.elector._release_on_cancel = False
+    await clock.advance(3)
+    assert log == ["one leads", "one stops"]
+    with pytest.raises(RuntimeError, match="a fault of the lock"):
+        await candidate.task
+
+
 @pytest.mark.parametrize(
-    "times", [{"lease": 5, "renew": 5}, {"renew": 2, "retry": 2}, {"lease": 0.9, "renew": 0.5, "retry": 0.1}]
+    "times",
+    [
+        {"lease": 5, "renew": 5},
+        {"lease": 10.9, "renew": 10.5},
+        {"renew": 2, "retry": 2},
+        {"lease": 0.9, "renew": 0.5, "retry": 0.1},
+    ],
 )
 def test_times_that_cannot_work_are_refused(times: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"must|whole"):

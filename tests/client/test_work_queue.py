@@ -185,3 +185,22 @@ def test_the_longest_of_several_delays_counts() -> None:
     limiter.forget("a")
     assert (slow.retries("a"), quick.retries("a")) == (0, 0)
     assert default_rate_limiter().when("a") == 0.005
+
+
+def test_an_earlier_time_takes_the_place_of_a_later_one_and_leaves_nothing_waiting() -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        queue = WorkQueue[str](clock=clock)
+        for _ in range(50):
+            queue.add_after("a", 3600)
+            queue.add_after("a", 1)
+            await clock.advance(1)
+            assert await queue.get() == "a"
+            queue.done("a")
+        queue.add_after("a", 3600)
+        await asyncio.sleep(0)
+        delays = [task for task in asyncio.all_tasks() if "delays" in task.get_name()]
+        assert len(delays) == 1
+        await queue.close()
+
+    run(scenario())

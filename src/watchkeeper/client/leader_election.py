@@ -40,7 +40,7 @@ class LeaderTimes:
     """How long to wait between attempts."""
 
     def __post_init__(self) -> None:
-        if self.lease <= self.renew:
+        if int(self.lease) <= self.renew:  # others are told whole seconds
             raise ValueError("the lease must be longer than the time to renew it")
         if self.renew <= self.retry * JITTER:
             raise ValueError(f"the time to renew must be longer than {JITTER} times the time between attempts")
@@ -87,7 +87,7 @@ class LeaderElector:
     async def run(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Wait until this candidate leads, then do the work; it is cancelled when the lease is lost.
 
-        Returns when the lease is lost or the work has ended; raises what the work raises.
+        Returns when the lease is lost or the work has ended; raises what the work raises, or the lock unexpectedly.
         """
         await self._acquire()
         working = asyncio.create_task(work(), name=f"{self._lock.identity}/leading")
@@ -100,19 +100,20 @@ class LeaderElector:
             await asyncio.gather(working, renewing, return_exceptions=True)
             if self._release_on_cancel and self.is_leader:
                 await self._release()
-        if not working.cancelled() and (error := working.exception()) is not None:
-            raise error
+        for task in (working, renewing):
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
 
     async def _acquire(self) -> None:
-        while not await self._try():
+        while not await self._try(self._times.renew):
             await self._clock.sleep(self._times.retry * (1 + (JITTER - 1) * random.random()))
 
     async def _renew(self) -> None:
-        """Return when the lease could not be renewed in time."""
+        """Return when the lease could not be renewed in time, even if an attempt is still under way then."""
         while True:
             await self._clock.sleep(self._times.retry)
             deadline = self._clock.monotonic() + self._times.renew
-            while not await self._try():
+            while not await self._try(deadline - self._clock.monotonic()):
                 if self._clock.monotonic() + self._times.retry > deadline:
                     log.warning("%r: the lease could not be renewed in time", self)
                     return
@@ -120,10 +121,10 @@ class LeaderElector:
 
     # -- one attempt ----------------------------------------------------------------------------------------------
 
-    async def _try(self) -> bool:
-        """Acquire or renew the lease; False when somebody else has it or it cannot be written."""
+    async def _try(self, seconds: float) -> bool:
+        """Acquire or renew the lease; False when somebody else has it or it cannot be written in so many seconds."""
         try:
-            async with asyncio.timeout(self._times.renew):
+            async with asyncio.timeout(seconds):
                 return await self._acquire_or_renew()
         except (ApiError, ClientError, TimeoutError) as problem:
             log.info("%r: %s", self, problem)

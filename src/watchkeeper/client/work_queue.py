@@ -44,7 +44,8 @@ class WorkQueue(Generic[T]):
         self._dirty: set[T] = set()
         """Items that somebody is to work on, those included that are in work and were added again."""
         self._in_work: set[T] = set()
-        self._ready_at: dict[T, float] = {}
+        self._delayed: dict[T, tuple[float, asyncio.Task[None]]] = {}
+        """When items are to be added, and the tasks that do it."""
         self._getters: deque[asyncio.Future[None]] = deque()
         self._drained = asyncio.Event()
         self._closed = False
@@ -81,16 +82,20 @@ class WorkQueue(Generic[T]):
             self.add(item)
             return
         ready_at = self._clock.monotonic() + seconds
-        known = self._ready_at.get(item)
-        if known is not None and known <= ready_at:
-            return
-        self._ready_at[item] = ready_at
-        self._tasks.start(f"after {seconds:.3f} s", self._later(item, ready_at, seconds))
+        known = self._delayed.get(item)
+        if known is not None:
+            if known[0] <= ready_at:
+                return
+            known[1].cancel()
+        task = self._tasks.start(f"after {seconds:.3f} s", self._later(item, seconds))
+        self._delayed[item] = (ready_at, task)
 
-    async def _later(self, item: T, ready_at: float, seconds: float) -> None:
+    async def _later(self, item: T, seconds: float) -> None:
         await self._clock.sleep(seconds)
-        if self._ready_at.get(item) == ready_at:
-            del self._ready_at[item]
+        known = self._delayed.get(item)
+        # A later one may have taken its place in the very moment it woke.
+        if known is not None and known[1] is asyncio.current_task():
+            del self._delayed[item]
             self.add(item)
 
     def add_rate_limited(self, item: T) -> None:
@@ -147,7 +152,7 @@ class WorkQueue(Generic[T]):
     def shut_down(self) -> None:
         """Take nothing more in; what waits is still given out, then `get` raises ShutDown. Idempotent."""
         self._closed = True
-        self._ready_at.clear()
+        self._delayed.clear()
         while self._getters:
             waiter = self._getters.popleft()
             if not waiter.done():
