@@ -154,6 +154,24 @@ MANY: dict[str, tuple[str, Any]] = {
             }
         },
     ),
+    "updaters": (
+        "/api/v1/namespaces/default/configmaps",
+        {
+            "metadata": {
+                "name": "many",
+                "managedFields": [
+                    {
+                        "manager": f"m{n}",
+                        "operation": "Update",
+                        "apiVersion": "v1",
+                        "fieldsType": "FieldsV1",
+                        "fieldsV1": {"f:data": {f"f:k{n}": {}}},
+                    }
+                    for n in range(COUNT)
+                ],
+            }
+        },
+    ),
     "projected files": (
         PODS,
         {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchkeeper.runtime.managedfields.entries import UPDATE, Managed, ManagerId, Owned
-from watchkeeper.runtime.managedfields.field_set import union
+from watchkeeper.runtime.managedfields.field_set import FieldSet, union_of
 
 MAX_UPDATERS = 10
 ANCIENT = "ancient-changes"
@@ -19,6 +19,7 @@ def cap_updaters(managed: Managed, limit: int = MAX_UPDATERS) -> None:
         return
     updaters.sort(key=lambda identity: (managed[identity].time or "", identity.text()))
     first_of: dict[str, ManagerId] = {}
+    merged: dict[ManagerId, list[FieldSet]] = {}
     for identity in updaters:
         if excess <= 0:
             break
@@ -28,17 +29,21 @@ def cap_updaters(managed: Managed, limit: int = MAX_UPDATERS) -> None:
             continue
         bucket = ManagerId(ANCIENT, UPDATE, owned.api_version, "")
         if identity == bucket:
-            _merge_into(managed, bucket, managed.pop(first))
+            _merge_into(managed, bucket, managed.pop(first), merged)
             first_of[owned.api_version] = bucket
         else:
             if bucket not in managed:
                 managed[bucket] = managed.pop(first)
-            _merge_into(managed, bucket, managed.pop(identity))
+            _merge_into(managed, bucket, managed.pop(identity), merged)
         excess -= 1
+    for bucket, more in merged.items():
+        kept = managed[bucket]
+        managed[bucket] = kept._replace(fields=union_of([kept.fields, *more]))
 
 
-def _merge_into(managed: Managed, bucket: ManagerId, owned: Owned) -> None:
-    """Add an updater's fields to a bucket, which takes the later time."""
+def _merge_into(managed: Managed, bucket: ManagerId, owned: Owned, merged: dict[ManagerId, list[FieldSet]]) -> None:
+    """Add an updater to a bucket, which takes the later time; its fields are noted in `merged`, to be added at once."""
     kept = managed[bucket]
     time = max(owned.time or "", kept.time or "") or None
-    managed[bucket] = kept._replace(fields=union(owned.fields, kept.fields), time=time, entry=None)
+    managed[bucket] = kept._replace(time=time, entry=None)
+    merged.setdefault(bucket, []).append(owned.fields)

@@ -10,7 +10,7 @@ itself when that is the answer. Entries are kept in the order of `path.sort_key`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from watchkeeper.runtime.managedfields.path import Path, PathError, canonical, sort_key
@@ -103,6 +103,14 @@ def union(a: FieldSet, b: FieldSet) -> FieldSet:
     if not b:
         return a
     return _union(a, b)
+
+
+def union_of(sets: Sequence[FieldSet]) -> FieldSet:
+    """What is in any of many sets: by halves, so that no large one is gone through for each small one."""
+    if len(sets) <= 1:
+        return sets[0] if sets else LEAF
+    middle = len(sets) // 2
+    return union(union_of(sets[:middle]), union_of(sets[middle:]))
 
 
 def _union(a: FieldSet, b: FieldSet) -> FieldSet:
