@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -85,12 +86,42 @@ def format_value(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
+    if isinstance(value, float):
+        return go_float(value)
     text = orjson.dumps(value).decode()
     for ch, escaped in _HTML_ESCAPES:
         text = text.replace(ch, escaped)
     return text
+
+
+def go_float(value: float) -> str:
+    """A number as Go's %v prints it: as few digits as tell it, and an exponent for what is large or small."""
+    if value != value or value - value != 0:
+        return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).rstrip("0") or "0"
+    point = len(digits) + exponent
+    if value and not -4 <= point - 1 < _LARGE_EXPONENT:
+        mantissa = text[0] + (f".{text[1:]}" if len(text) > 1 else "")
+        found = f"{mantissa}e{'-' if point < 1 else '+'}{abs(point - 1):02d}"
+    elif point <= 0:
+        found = f"0.{'0' * -point}{text}" if value else "0"
+    else:
+        text = text.ljust(point, "0")
+        found = text[:point] + (f".{text[point:]}" if len(text) > point else "")
+    return f"-{found}" if sign else found
+
+
+_LARGE_EXPONENT = 6
+"""From here on Go writes an exponent, unless there are more digits before the point than that."""
+
+
+def in_key_order(value: Any) -> Any:
+    """JSON with the keys of its objects sorted, as Go's maps are written; values with a struct keep its order."""
+    if isinstance(value, dict):
+        return {key: in_key_order(value[key]) for key in sorted(value)}
+    return [in_key_order(item) for item in value] if isinstance(value, list) else value
 
 
 def go_json(value: Any) -> str:
