@@ -7,10 +7,14 @@ from collections.abc import Callable
 from watchkeeper.apis.behavior import Behaviors
 from watchkeeper.apis.core.connect_options import connect_kinds
 from watchkeeper.apis.registry import Object, contributions
+from watchkeeper.apis.retired import retired_versions
 from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.decode import compile_decoder
 from watchkeeper.runtime.scheme import Decoder, Kind, Scheme
+
+_ACCEPTED = {GroupVersionKind("policy", "v1", "Eviction"): frozenset({"policy/v1beta1"})}
+"""Kinds that requests may still carry at versions that are served no more: older clients evict like that."""
 
 
 def builtin_scheme() -> Scheme:
@@ -29,6 +33,8 @@ def _kind(gvk: GroupVersionKind) -> Kind:
     found = contributions()
     kind = Kind(gvk=gvk, hub=gvk, schema=schema, decode=decode, default=found.defaults.get(gvk))
     kind.warning = found.warnings.get(gvk, "")
+    kind.retired = retired_versions(gvk)
+    kind.accepts = _ACCEPTED.get(gvk, kind.accepts)
     conversion = found.conversions.get(gvk)
     if conversion is not None:
         kind.hub = conversion.hub

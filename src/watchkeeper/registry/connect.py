@@ -6,12 +6,19 @@ that clients see the same errors.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Any
 
+from watchkeeper.apis.core.pod_logs import log_options, validate_log_options
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.rest import ConnectRequest, Context, Object, Result
 from watchkeeper.registry.store import Store
+
+_LOG_OPTIONS = GroupKind("", "PodLogOptions")
+_WITH_SCHEME = 3
 
 
 class PodConnect:
@@ -24,11 +31,12 @@ class PodConnect:
 
     async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
         """Raise what keeps the connection from being made."""
+        if self.subresource == "proxy":
+            name = _proxied(request, "pod")
+            raise _unreachable_pod((await self.pods.get(ctx, name, "")).data())
         pod = (await self.pods.get(ctx, request.name, "")).data()
         if self.subresource in ("exec", "attach"):
-            check_container(pod, _first(request, "container"), with_ephemeral=True)
-        if self.subresource == "proxy":
-            raise _unreachable_pod(pod)
+            check_container(pod, _first(request, "container"))
         raise await self._no_host(ctx, pod)
 
     async def _no_host(self, ctx: Context, pod: Object) -> ApiError:
@@ -43,8 +51,14 @@ class PodLog(PodConnect):
 
     async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
         """An empty text for a Pod without a node; else what keeps the node from being reached."""
+        try:
+            wrong = validate_log_options(log_options(request.params))
+        except ValueError as error:
+            raise errors.bad_request(str(error)) from error
+        if wrong:
+            raise errors.invalid(_LOG_OPTIONS, request.name, wrong)
         pod = (await self.pods.get(ctx, request.name, "")).data()
-        check_container(pod, _first(request, "container"), with_ephemeral=True)
+        check_container(pod, _first(request, "container"))
         node = pod["spec"].get("nodeName") or ""
         if not node:
             return {"text": ""}
@@ -70,8 +84,7 @@ class ServiceProxy:
 
     async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
         """Raise that nobody stands behind the Service."""
-        name = request.name.split(":")[1 if request.name.count(":") == 2 else 0]
-        await self.services.get(ctx, name, "")
+        await self.services.get(ctx, _proxied(request, "service"), "")
         raise errors.service_unavailable(f'no endpoints available for service "{request.name}"')
 
 
@@ -80,24 +93,27 @@ def _first(request: ConnectRequest, name: str) -> str:
     return values[0] if values else ""
 
 
-def check_container(pod: Object, container: str, *, with_ephemeral: bool) -> None:
+def _proxied(request: ConnectRequest, kind: str) -> str:
+    """The name in `name`, `name:port` or `scheme:name:port`. Raises a 400."""
+    parts = request.name.split(":")
+    scheme, name = (parts[0], parts[1]) if len(parts) == _WITH_SCHEME else ("", parts[0])
+    if len(parts) > _WITH_SCHEME or not name or scheme not in ("", "http", "https"):
+        raise errors.bad_request(f"invalid {kind} request {go_quote(request.name)}")
+    return name
+
+
+def check_container(pod: Object, container: str) -> None:
     """The container asked for must be one of the Pod's; with several, one must be named. Raises a 400."""
     spec: dict[str, Any] = pod["spec"]
     name = pod["metadata"]["name"]
-    mains = [c["name"] for c in spec.get("containers") or ()]
-    inits = [c["name"] for c in spec.get("initContainers") or ()]
-    ephemeral = [c["name"] for c in spec.get("ephemeralContainers") or ()] if with_ephemeral else []
+    kinds = ("initContainers", "containers", "ephemeralContainers")
+    names = [each["name"] for kind in kinds for each in spec.get(kind) or ()]
     if container:
-        if container not in (*mains, *inits, *ephemeral):
+        if container not in names:
             raise errors.bad_request(f"container {container} is not valid for pod {name}")
-        return
-    annotations = pod["metadata"].get("annotations") or {}
-    if len(mains) == 1 or annotations.get("kubectl.kubernetes.io/default-container") in mains:
-        return
-    text = f"a container name must be specified for pod {name}, choose one of: [{' '.join(mains)}]"
-    if inits:
-        text += f" or one of the init containers: [{' '.join(inits)}]"
-    raise errors.bad_request(text)
+    elif len(spec.get("containers") or ()) != 1:
+        text = f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]"
+        raise errors.bad_request(text)
 
 
 async def unreachable_node(nodes: Store, ctx: Context, name: str) -> ApiError:
@@ -109,6 +125,10 @@ async def unreachable_node(nodes: Store, ctx: Context, name: str) -> ApiError:
 
 
 def _unreachable_pod(pod: Object) -> ApiError:
-    if not (pod.get("status") or {}).get("podIP"):
-        return errors.service_unavailable("address not allowed")
+    try:
+        address = ip_address((pod.get("status") or {}).get("podIP") or "")
+    except ValueError:
+        return errors.bad_request("address not allowed")
+    if address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified:
+        return errors.bad_request("address not allowed")
     return errors.service_unavailable(f"error trying to reach service: no route to pod {pod['metadata']['name']}")

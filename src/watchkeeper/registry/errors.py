@@ -24,7 +24,8 @@ def to_api_error(error: storage.StorageError, resource: GroupResource, name: str
         case storage.ResourceVersionConflict():
             return errors.conflict(resource, name, OPTIMISTIC_LOCK_ERROR)
         case storage.PreconditionFailed():
-            return errors.conflict(resource, name, str(error))
+            why = f"StorageError: invalid object, Code: 4, Key: {error.key}, ResourceVersion: 0"
+            return errors.conflict(resource, name, f"{why}, AdditionalErrorMsg: {error}")
         case storage.InvalidRequest():
             return errors.bad_request(str(error))
         case storage.TooLargeResourceVersion():

@@ -18,6 +18,7 @@ from watchkeeper.registry.store import Store
 from watchkeeper.storage import interface as storage
 from watchkeeper.storage.errors import StorageError
 from watchkeeper.storage.interface import ListOptions, StoredObject
+from watchkeeper.storage.state import check_stored
 
 _BINDING = GroupResource("", "pods/binding")
 
@@ -28,9 +29,19 @@ def success(code: int = 201) -> Object:
 
 
 async def change_stored(
-    store: Store, ctx: Context, name: str, change: Callable[[Object], None], *, uid: str = "", dry_run: bool = False
+    store: Store,
+    ctx: Context,
+    name: str,
+    change: Callable[[Object], None],
+    *,
+    uid: str | None = None,
+    resource_version: str | None = None,
+    dry_run: bool = False,
 ) -> None:
-    """Change an object in place by a function, without its strategy. Raises ApiError."""
+    """Change an object in place by a function, without its strategy.
+
+    What is given as `uid` and `resource_version` must be the object's. Raises ApiError.
+    """
     key = store.key(ctx.namespace, name)
 
     async def attempt(current: StoredObject | None) -> Object:
@@ -39,10 +50,12 @@ async def change_stored(
         change(obj)
         return obj
 
-    preconditions = storage.Preconditions(uid=uid) if uid else None
+    preconditions = storage.Preconditions(uid=uid, resource_version=resource_version)
     try:
         if dry_run:
-            await attempt(await store.storage.get(key))
+            stored = await store.storage.get(key)
+            check_stored(stored, preconditions)
+            await attempt(stored)
             return
         await store.storage.guaranteed_update(key, attempt, storage.UpdateOptions(preconditions=preconditions))
     except StorageError as error:
@@ -76,7 +89,8 @@ class BindingStore:
             except BindingError as error:
                 raise errors.conflict(_BINDING, name, str(error)) from error
 
-        await change_stored(self._pods, ctx, name, change, uid=meta.get("uid") or "", dry_run=options.dry_run)
+        expected = {"uid": meta.get("uid") or None, "resource_version": meta.get("resourceVersion") or None}
+        await change_stored(self._pods, ctx, name, change, **expected, dry_run=options.dry_run)
         return success()
 
 

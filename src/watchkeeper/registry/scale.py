@@ -9,7 +9,7 @@ from typing import Any
 from watchkeeper.apis import scale as builtin
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError
-from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.derived import DerivedObject
 from watchkeeper.registry.rest import Context, UpdatedObject, UpdateOptions
 from watchkeeper.registry.store import Store
@@ -71,17 +71,21 @@ class ScaleStore:
         self, ctx: Context, name: str, updated: UpdatedObject, options: UpdateOptions
     ) -> tuple[Object, bool]:
         """Change the number of replicas. Raises what is wrong with the Scale."""
-        change = _ScaleChange(self._mapping, updated, options, name)
+        resource = GroupResource(self._store.resource.group, f"{self._store.resource.resource}/scale")
+        change = _ScaleChange(self._mapping, updated, options, resource, name)
         result, _ = await self._store.update(ctx, name, change, UpdateOptions(dry_run=options.dry_run))
         obj = result.data() if isinstance(result, StoredObject) else result
         return self._mapping.scale_of(obj), False
 
 
 class _ScaleChange:
-    def __init__(self, mapping: ScaleMapping, updated: UpdatedObject, options: UpdateOptions, name: str) -> None:
+    def __init__(
+        self, mapping: ScaleMapping, updated: UpdatedObject, options: UpdateOptions, resource: GroupResource, name: str
+    ) -> None:
         self._mapping = mapping
         self._updated = updated
         self._options = options
+        self._resource = resource
         self._name = name
         self.uid: str | None = updated.uid
 
@@ -96,6 +100,7 @@ class _ScaleChange:
         wrong = self._mapping.validate(new)
         if wrong:
             raise errors.invalid(builtin.SCALE, self._name, wrong)
+        self._check_uid(new, old)
         if self._options.validate_update is not None:
             await self._options.validate_update(new, old)
         self._mapping.set_scale(obj, new)
@@ -104,3 +109,10 @@ class _ScaleChange:
         else:
             obj["metadata"].pop("managedFields", None)
         return obj
+
+    def _check_uid(self, new: Object, old: Object) -> None:
+        """A Scale with a uid is about that object only, also where a patch made it so. Raises a 409."""
+        wanted, found = new["metadata"].get("uid"), old["metadata"].get("uid")
+        if wanted and wanted != found:
+            why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+            raise errors.conflict(self._resource, self._name, why)

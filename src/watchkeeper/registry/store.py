@@ -35,6 +35,7 @@ from watchkeeper.storage import errors as storage_errors
 from watchkeeper.storage import interface as storage
 from watchkeeper.storage.interface import Interface, ListOptions, ListResult, StoredObject, Watcher, WatchOptions
 from watchkeeper.storage.predicate import EVERYTHING, SelectionPredicate
+from watchkeeper.storage.state import check_stored
 
 _GENERATE_ATTEMPTS = 8
 """Enough for a million names per prefix with one failure in a thousand (KEP-4420)."""
@@ -483,6 +484,7 @@ class _Update:
     async def _write(self, key: str) -> Result:
         storage_ = self.store.storage
         allow_create = self.strategy.allow_create_on_update or self.options.force_allow_create
+        preconditions = storage.Preconditions(uid=self.updated.uid) if self.updated.uid else None
         if self.options.dry_run:
             try:
                 current: StoredObject | None = await storage_.get(key)
@@ -490,8 +492,9 @@ class _Update:
                 if not allow_create:
                     raise
                 current = None
+            if preconditions is not None:
+                check_stored(current, preconditions)
             return await self.attempt(current)
-        preconditions = storage.Preconditions(uid=self.updated.uid) if self.updated.uid else None
         whole = self.strategy.checks_whole
         options = storage.UpdateOptions(
             ignore_not_found=allow_create,

@@ -5,7 +5,7 @@ The order of checks and the words are those of the reference's codecs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -66,9 +66,11 @@ def check_strict(decoded: Decoded, expected: Kind) -> None:
 
 
 def check_version(decoded: Decoded, expected: Kind) -> None:
-    """Refuse a body of another version than the request's. Raises ApiError (400)."""
+    """Refuse a body of another version than the request's, unless the kind accepts that. Raises ApiError (400)."""
     found, wanted = decoded.kind.gvk.group_version, expected.gvk.group_version
-    if found != wanted:
+    if decoded.kind.gvk.api_version in expected.accepts:
+        decoded.obj["apiVersion"] = expected.gvk.api_version
+    elif found != wanted:
         raise bad_request(f"the API version in the data ({found}) does not match the expected API version ({wanted})")
 
 
@@ -139,6 +141,8 @@ def _kind(scheme: Scheme, expected: Kind, gvk: GroupVersionKind) -> Kind:
     if not expected.builtin:
         # Custom resources are read whatever they say they are; validation tells what they should be.
         return _as_sent(expected, gvk)
+    if gvk.kind == expected.gvk.kind and gvk.api_version in expected.retired and not scheme.recognizes(gvk):
+        return replace(expected, gvk=gvk)
     return scheme.kind(gvk)
 
 

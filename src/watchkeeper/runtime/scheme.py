@@ -53,6 +53,10 @@ class Kind:
     """The field labels of this version and what the hub version calls them; None where they are the same."""
     warning: str = ""
     """Sent with every response at this version, such as a deprecation."""
+    retired: frozenset[str] = frozenset()
+    """Versions (`group/version`) that are served no more, at which an object of the kind is still recognized."""
+    accepts: frozenset[str] = frozenset()
+    """Those of them at which a request may carry the object, too."""
 
     def __repr__(self) -> str:
         return f"<Kind {self.gvk.api_version} {self.gvk.kind}>"

@@ -43,9 +43,12 @@ class State:
 
 def check_preconditions(state: State, preconditions: Preconditions | None) -> None:
     """Raise PreconditionFailed, in the reference's words, unless the state is as it is required to be."""
-    if preconditions is None:
-        return
-    stored = state.stored
+    if preconditions is not None:
+        check_stored(state.stored, preconditions)
+
+
+def check_stored(stored: StoredObject | None, preconditions: Preconditions) -> None:
+    """Raise PreconditionFailed unless an object, None when there is none, is as it is required to be."""
     key = stored.key if stored is not None else ""
     if preconditions.uid is not None:
         uid = stored.attributes.uid if stored is not None else ""

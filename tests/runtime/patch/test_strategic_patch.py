@@ -160,6 +160,26 @@ def test_a_patch_sets_no_key_that_it_does_not_retain() -> None:
             500,
             "list element types are not identical: [[map[image:main:1 name:main]] [x]]",
         ),
+        (
+            {"containers": [None]},
+            500,
+            "list element types are not identical: [[map[image:main:1 name:main]] [<nil>]]",
+        ),
+        (
+            {"containers": [["x"]]},
+            500,
+            "list element types are not identical: [[map[image:main:1 name:main]] [[x]]]",
+        ),
+        (
+            {"$deleteFromPrimitiveList/containers": ["main"]},
+            500,
+            "list element types are not identical: [[map[image:main:1 name:main]] [main]]",
+        ),
+        (
+            {"containers": [{"$patch": "replace"}, {"image": "x"}]},
+            500,
+            "map: map[image:x] does not contain declared merge key: name",
+        ),
         ({"$setElementOrder/containers": "x"}, 500, "expected a []interface {}, but received a string"),
         ({"$setElementOrder/containers": ["x"], "containers": [{"name": "a"}]}, 500, "expected a map"),
         ({"nodeSelector": {"$retainKeys": "x"}}, 400, "invalid patch format of retainKeys"),
@@ -172,7 +192,7 @@ def test_what_the_algorithm_cannot_do_is_refused(patch: Object, code: int, messa
 
 
 def test_lists_of_lists_are_not_merged() -> None:
-    error = refused({"metadata": {"finalizers": ["a"]}}, {"metadata": {"finalizers": [["b"]]}})
+    error = refused({"metadata": {"finalizers": []}}, {"metadata": {"finalizers": [["b"]]}})
     assert error.code == 422
 
 

@@ -121,7 +121,7 @@ def _merge_map(original: Object | None, patch: Object, schema: Schema | None) ->
     _set_element_orders(original, patch, schema)
     for key, value in patch.items():
         if key.startswith(DELETE_FROM):
-            _delete_from(original, key[len(DELETE_FROM) :], value)
+            _delete_from(original, key[len(DELETE_FROM) :], value, schema)
         elif value is None:
             original.pop(key, None)
         elif key not in original or type(original[key]) is not type(value) or not isinstance(value, (dict, list)):
@@ -165,8 +165,13 @@ def _merge_member(original: Any, value: Any, schema: Schema | None, key: str) ->
         return value if "replace" in strategy else _merge_map(original, value, below)
     if "merge" not in strategy:
         return value
-    item = below.element if below is not None else None
-    return _merge_list(original, value, item, field.patch_merge_key if field is not None else "")
+    return _merge_list(original, value, _item_schema(schema, key), field.patch_merge_key if field is not None else "")
+
+
+def _item_schema(schema: Schema | None, key: str) -> Schema | None:
+    """The schema of the items of a member that is a list."""
+    below = _value_schema(schema, key)
+    return below.element if below is not None else None
 
 
 def _retain_keys(original: Object, patch: Object) -> None:
@@ -182,12 +187,18 @@ def _retain_keys(original: Object, patch: Object) -> None:
         del original[key]
 
 
-def _delete_from(original: Object, key: str, values: Any) -> None:
+def _delete_from(original: Object, key: str, values: Any, schema: Schema | None) -> None:
     found = original.get(key)
     if values is None:
         original.pop(key, None)
-    elif isinstance(found, list) and isinstance(values, list):
-        original[key] = [v for v in found if v not in values]
+    elif isinstance(found, list) and isinstance(values, list) and (found or values):
+        if _holds_maps(found, values):
+            # The reference deletes from lists of scalars only, and merges others.
+            field = _field(schema, key)
+            merge_key = field.patch_merge_key if field is not None else ""
+            original[key] = _merge_list(found, values, _item_schema(schema, key), merge_key)
+        else:
+            original[key] = [v for v in found if v not in values]
 
 
 # -- lists ----------------------------------------------------------------------------------------------------
@@ -203,6 +214,7 @@ def _merge_list(original: list[Any], patch: list[Any], item: Schema | None, key:
         raise _cannot("cannot merge lists without merge key for struct")
     original, patch, replaced = _list_directives(original, patch, key)
     if replaced:
+        _positions(patch, key)  # refuses what has no merge key
         return patch
     merged = list(original)
     at = {_key_of(found, key): index for index, found in enumerate(original)}
@@ -217,12 +229,12 @@ def _merge_list(original: list[Any], patch: list[Any], item: Schema | None, key:
 
 
 def _holds_maps(original: list[Any], patch: list[Any]) -> bool:
-    kinds = {type(v) for v in (*original, *patch) if v is not None}
-    if list in kinds:
+    kinds = [type(v) for v in (*original, *patch)]
+    if kinds[0] is list:
         raise ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
-    if dict in kinds and len(kinds) > 1:
+    if any(kind is not kinds[0] for kind in kinds):
         raise _cannot(f"list element types are not identical: {go_value([original, patch])}")
-    return dict in kinds
+    return kinds[0] is dict
 
 
 def _key_of(item: Any, key: str) -> Hashable:

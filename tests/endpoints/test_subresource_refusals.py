@@ -1,0 +1,130 @@
+"""What requests on subresources are refused for: logs, proxies, bindings, evictions, scales."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle
+
+PODS = "/api/v1/namespaces/default/pods"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+MERGE = "application/merge-patch+json"
+OTHER = "11111111-2222-3333-4444-555555555555"
+
+
+def pod(name: str, *containers: str) -> dict[str, Any]:
+    items = [{"name": each, "image": "i"} for each in containers or ("main",)]
+    return {"metadata": {"name": name}, "spec": {"containers": items, "initContainers": [{"name": "i", "image": "i"}]}}
+
+
+def deployment() -> dict[str, Any]:
+    labels = {"app": "d"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "i"}]}}
+    return {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Handle]:
+    with Server(insecure_http=True) as running:
+        running.request("POST", PODS, pod("a"))
+        running.request("POST", PODS, pod("b", "x", "y"))
+        running.request("POST", DEPLOYMENTS, deployment())
+        running.request("POST", CONFIGMAPS, {"metadata": {"name": "c"}})
+        yield running
+
+
+def refused(server: Handle, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
+    """The Status of a refusal."""
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": content_type}
+    content = None if body is None else json.dumps(body)
+    answer = httpx.request(method, server.url + path, content=content, headers=headers)
+    assert answer.status_code >= 400, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        ("tailLines=-1", 422, "tailLines: Invalid value: -1: must be greater than or equal to 0"),
+        ("limitBytes=0", 422, "limitBytes: Invalid value: 0: must be greater than 0"),
+        ("sinceSeconds=0", 422, "sinceSeconds: Invalid value: 0: must be greater than 0"),
+        (
+            "sinceSeconds=1&sinceTime=2020-01-01T00:00:00Z",
+            422,
+            "at most one of `sinceTime` or `sinceSeconds` may be specified",
+        ),
+        ("stream=All", 422, "stream: Forbidden: may not be specified"),
+        ("tailLines=many", 400, 'strconv.ParseInt: parsing "many": invalid syntax'),
+    ],
+)
+def test_a_log_is_asked_for_with_sound_bounds(server: Handle, query: str, code: int, message: str) -> None:
+    status = refused(server, "GET", f"{PODS}/a/log?{query}")
+    assert status["code"] == code
+    assert status["message"].endswith(message)
+
+
+def test_with_several_containers_one_must_be_named(server: Handle) -> None:
+    status = refused(server, "GET", f"{PODS}/b/log")
+    assert status["message"] == "a container name must be specified for pod b, choose one of: [i x y]"
+    assert status["code"] == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "message"),
+    [
+        (f"{PODS}/a/proxy/", 400, "address not allowed"),
+        (f"{PODS}/a:80/proxy/", 400, "address not allowed"),
+        (f"{PODS}/ftp:a:80/proxy/", 400, 'invalid pod request "ftp:a:80"'),
+        (f"{PODS}/absent:80/proxy/", 404, 'pods "absent" not found'),
+        ("/api/v1/namespaces/default/services/:80/proxy/", 400, 'invalid service request ":80"'),
+    ],
+)
+def test_a_proxy_names_what_it_leads_to(server: Handle, path: str, code: int, message: str) -> None:
+    status = refused(server, "GET", path)
+    assert (status["code"], status["message"]) == (code, message)
+
+
+@pytest.mark.parametrize("query", ["", "?dryRun=All"])
+@pytest.mark.parametrize("expected", [{"uid": OTHER}, {"resourceVersion": "1"}])
+def test_a_binding_is_about_the_pod_that_it_knows(server: Handle, query: str, expected: dict[str, str]) -> None:
+    body = {"metadata": {"name": "a", **expected}, "target": {"name": "node-1"}}
+    status = refused(server, "POST", f"{PODS}/a/binding{query}", body)
+    assert (status["code"], status["reason"]) == (409, "Conflict")
+    assert "AdditionalErrorMsg: Precondition failed: " in status["message"]
+
+
+@pytest.mark.parametrize("query", ["", "?dryRun=All"])
+def test_a_replacement_is_about_the_object_that_it_knows(server: Handle, query: str) -> None:
+    body = {"metadata": {"name": "c", "uid": OTHER}}
+    status = refused(server, "PUT", f"{CONFIGMAPS}/c{query}", body)
+    assert status["code"] == 409
+    assert "StorageError: invalid object, Code: 4, Key: /registry/configmaps/default/c, " in status["message"]
+
+
+def test_a_patched_scale_is_about_the_object_that_it_knows(server: Handle) -> None:
+    status = refused(server, "PATCH", f"{DEPLOYMENTS}/d/scale", {"metadata": {"uid": OTHER}}, MERGE)
+    assert (status["code"], status["details"]["kind"]) == (409, "deployments/scale")
+
+
+def test_a_body_at_a_version_that_is_served_no_more_is_told_to_be_of_the_wrong_version(server: Handle) -> None:
+    body = {"apiVersion": "extensions/v1beta1", "kind": "Deployment", "metadata": {"name": "e"}}
+    status = refused(server, "POST", DEPLOYMENTS, body)
+    assert status["message"] == (
+        "the API version in the data (extensions/v1beta1) does not match the expected API version (apps/v1)"
+    )
+    status = refused(server, "POST", DEPLOYMENTS, {**body, "apiVersion": "apps/v3"})
+    assert 'no kind "Deployment" is registered for version "apps/v3"' in status["message"]
+
+
+def test_pods_are_evicted_by_clients_of_the_old_version_too(server: Handle) -> None:
+    server.request("POST", PODS, pod("old"))
+    body = {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "old"}}
+    assert server.request("POST", f"{PODS}/old/eviction", body)["status"] == "Success"
+    assert refused(server, "GET", f"{PODS}/old")["code"] == 404
