@@ -78,7 +78,8 @@ def build_scopes(resource: CustomResource, version: VersionDefined) -> tuple[Sco
     """The scope of a version and those of its subresources."""
     compiled = resource.compiled(version.name)
     defined, gvk = resource.defined, compiled.gvk
-    behavior = _behavior(defined, version)
+    # Hooks in Python may do anything to an object; what schemas do leaves alone what is as it should be.
+    behavior = _behavior(defined, version, shares_parts=compiled.hooks == Hooks())
     config = StoreConfig(
         resource=defined.group_resource,
         storage=_storage_of(resource, version),
@@ -139,7 +140,7 @@ class _ScopeMaker:
         )
 
 
-def _behavior(defined: Defined, version: VersionDefined) -> KindBehavior:
+def _behavior(defined: Defined, version: VersionDefined, *, shares_parts: bool) -> KindBehavior:
     fields = _entries(version.selectable)
     labels = field_labels(fields)
     return KindBehavior(
@@ -147,6 +148,7 @@ def _behavior(defined: Defined, version: VersionDefined) -> KindBehavior:
         selectable_fields=selectable_fields(fields),
         selectable_labels=labels,
         allow_unconditional_update=False,
+        shares_parts=shares_parts,
         table=table_of(orjson.loads(version.columns)),
         extra={
             "list_kind": defined.list_kind,

@@ -158,7 +158,7 @@ class _Merge(_Patch):
         """The new state, sharing with `live` what the patch leaves alone, which is not decoded again if it was once."""
         changed = patches.patched_beside(self.document, live)
         self._check_kind(changed)
-        if current.settled:
+        if current.settled and self.scope.kind.builtin:  # the schema of a custom resource may have changed since
             new = self._decoded_in_part(changed, live, current)
         else:
             new = self._completed(self._decoded(changed, current))
