@@ -26,6 +26,7 @@ from watchkeeper.cel.values import (
     format_seconds,
     runtime_type,
 )
+from watchkeeper.meta.field import go_float
 
 _WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _FLOAT = re.compile(
@@ -145,34 +146,7 @@ def to_string(value: Any) -> str:
 
 def format_double(value: float) -> str:
     """The shortest text that reads back as the same number, as Go's 'g' format prints it."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    if value == 0:
-        return "-0" if math.copysign(1, value) < 0 else "0"
-    digits, exponent = _digits(value)
-    sign = "-" if value < 0 else ""
-    if not -4 <= exponent < 6:
-        fraction = f".{digits[1:]}" if len(digits) > 1 else ""
-        return f"{sign}{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-    if exponent < 0:
-        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
-    if len(digits) <= exponent + 1:
-        return sign + digits.ljust(exponent + 1, "0")
-    return f"{sign}{digits[: exponent + 1]}.{digits[exponent + 1 :]}"
-
-
-def _digits(value: float) -> tuple[str, int]:
-    """Shortest decimal digits, and the exponent of the first."""
-    mantissa, _, exponent = repr(abs(value)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    if fraction == "0":
-        fraction = ""
-    all_digits = whole + fraction
-    stripped = all_digits.lstrip("0")
-    first = len(whole) - 1 - (len(all_digits) - len(stripped)) + int(exponent or 0)
-    return stripped.rstrip("0") or "0", first
+    return go_float(value)
 
 
 def to_timestamp(value: Any) -> Timestamp:
