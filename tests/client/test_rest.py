@@ -57,6 +57,25 @@ def test_objects_are_created_read_changed_and_deleted(kit: Any, namespace: str) 
     run(scenario())
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "../secrets/a", "a/status", "a%2fstatus"])
+def test_no_name_leads_to_anything_but_one_object(kit: Any, namespace: str, name: str) -> None:
+    async def scenario() -> None:
+        client = kit.dynamic()
+        maps = client.resource(MAPS, namespace=namespace)
+        await maps.create({"metadata": {"name": "kept"}})
+        wrong = {"metadata": {"name": name}}
+        for call in (maps.delete(name), maps.get(name), maps.patch(name, {"data": {}}), maps.update(wrong)):
+            with pytest.raises(ClientError, match=r"empty|invalid name"):
+                await call
+        if name:
+            with pytest.raises(ClientError, match="invalid namespace"):
+                maps.within(name)
+        assert (await maps.get("kept"))["metadata"]["name"] == "kept"
+        await client.rest.close()
+
+    run(scenario())
+
+
 def test_status_and_subresources_are_written_by_their_names(kit: Any, namespace: str) -> None:
     async def scenario() -> None:
         client = kit.dynamic()

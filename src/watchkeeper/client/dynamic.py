@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from watchkeeper.client.errors import error_of
+from watchkeeper.apis.validation.names import is_path_segment_name
+from watchkeeper.client.errors import ClientError, error_of
 from watchkeeper.client.interface import Object
 from watchkeeper.client.rest import Lines, Query, RestClient
 from watchkeeper.meta.errors import ApiError
@@ -58,9 +59,16 @@ class DynamicClient:
 
 
 class ResourceClient:
-    """One resource, in one namespace or everywhere. All methods raise ApiError and ClientError."""
+    """One resource, in one namespace or everywhere. All methods raise ApiError and ClientError.
+
+    A name that is empty, or that would lead elsewhere in a path, is a ClientError, and nothing is sent: a deletion of
+    the object "" would be one of all objects.
+    """
 
     def __init__(self, rest: RestClient, gvr: GroupVersionResource, namespace: str = "") -> None:
+        """Raises ClientError for what cannot be a namespace."""
+        if namespace:
+            _check_segment("namespace", namespace)
         self.rest = rest
         self.gvr = gvr
         self.namespace = namespace
@@ -76,20 +84,20 @@ class ResourceClient:
 
     async def get(self, name: str, *, subresource: str = "", **query: str) -> Object:
         """One object, or a subresource of it. `query`: further parameters, such as resourceVersion."""
-        return await self._send("GET", name, subresource, query)
+        return await self._send("GET", self._path(name, subresource), query)
 
     async def list(self, **query: str) -> Object:
         """A list, as the server gives it: `items`, and in its metadata what goes on from here."""
-        return await self._send("GET", "", "", query)
+        return await self._send("GET", self.path, query)
 
     async def create(self, obj: Object, *, subresource: str = "", **query: str) -> Object:
         """Store a new object; with a subresource, post to that of the object of this name."""
-        name = obj["metadata"]["name"] if subresource else ""
-        return await self._send("POST", name, subresource, query, obj)
+        path = self._path(obj["metadata"]["name"], subresource) if subresource else self.path
+        return await self._send("POST", path, query, obj)
 
     async def update(self, obj: Object, *, subresource: str = "", **query: str) -> Object:
         """Replace an object, or with `subresource="status"` its status."""
-        return await self._send("PUT", obj["metadata"]["name"], subresource, query, obj)
+        return await self._send("PUT", self._path(obj["metadata"]["name"], subresource), query, obj)
 
     async def patch(
         self, name: str, patch: Any, *, content_type: str = MERGE_PATCH, subresource: str = "", **query: str
@@ -115,26 +123,33 @@ class ResourceClient:
 
     async def delete(self, name: str, options: Object | None = None, **query: str) -> Object:
         """Delete an object; returns it as it is being deleted, or a Status. `options`: a DeleteOptions."""
-        return await self._send("DELETE", name, "", query, options)
+        return await self._send("DELETE", self._path(name), query, options)
 
     async def delete_collection(self, options: Object | None = None, **query: str) -> Object:
         """Delete all objects that the query selects."""
-        return await self._send("DELETE", "", "", query, options)
+        return await self._send("DELETE", self.path, query, options)
 
     async def watch(self, **query: str) -> Watch:
         """The events from a version on, until the server ends the watch. Close it."""
         parameters = {**query, "watch": "true"}
         return Watch(await self.rest.lines(self.path, query=parameters.items()))
 
-    async def _send(
-        self, method: str, name: str, subresource: str, query: Mapping[str, str], body: Any = None
-    ) -> Object:
+    async def _send(self, method: str, path: str, query: Mapping[str, str], body: Any = None) -> Object:
         parameters: Query = query.items()
-        found: Object = await self.rest.request(method, self._path(name, subresource), query=parameters, body=body)
+        found: Object = await self.rest.request(method, path, query=parameters, body=body)
         return found
 
-    def _path(self, name: str, subresource: str) -> str:
-        return "/".join(part for part in (self.path, name, subresource) if part)
+    def _path(self, name: str, subresource: str = "") -> str:
+        """The path of one object. Raises ClientError for what cannot be its name."""
+        _check_segment("name", name)
+        return f"{self.path}/{name}/{subresource}" if subresource else f"{self.path}/{name}"
+
+
+def _check_segment(what: str, text: str) -> None:
+    if not text:
+        raise ClientError(f"the {what} of an object may not be empty")
+    if wrong := is_path_segment_name(text):
+        raise ClientError(f"invalid {what} {text!r}: {'; '.join(wrong)}")
 
 
 class Watch:
