@@ -124,6 +124,11 @@ class _Writer:
             if found is None:
                 raise _Unsupported
             key, convert = found.key, found.convert
+            if node.test_only:
+                return f"({operand}.get({key!r}) is not None)"
+            if found.nullable:
+                text = f"{self.constant(op.select_set)}({operand}, {key!r})"
+                return f"{self.constant(convert)}({text})" if convert is not None else text
         elif target.kind is not Kind.MAP:
             function = op.has_field if node.test_only else op.select
             return f"{self.constant(function)}({operand}, {key!r})"
@@ -320,9 +325,9 @@ def _has_walrus(node: Comprehension) -> bool:
 
 def _optional_reader(key: str, convert: Callable[[Any], Any] | None) -> Callable[[Any], Optional]:
     def read(operand: Any) -> Optional:
-        if key not in operand:
+        value = operand.get(key)
+        if value is None:
             return Optional(present=False)
-        value = operand[key]
         return Optional(convert(value) if convert is not None else value)
 
     return read

@@ -23,11 +23,15 @@ Convert = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class FieldDef:
-    """A field of a structure: its key in the data, its type, and what makes a value of the data."""
+    """A field of a structure: its key in the data, its type, and what makes a value of the data.
+
+    `nullable`: the data may have null there, which counts as absent.
+    """
 
     key: str
     type: Type
     convert: Convert | None = None
+    nullable: bool = False
 
 
 @dataclass(slots=True)
@@ -106,7 +110,7 @@ class Environment(Structures):
         key, convert = found.key, found.convert
 
         def read(operand: Any) -> Any:
-            value = op.select(operand, key)
+            value = op.select_set(operand, key)
             return convert(value) if convert is not None else value
 
         return read
@@ -114,7 +118,10 @@ class Environment(Structures):
     def tester(self, struct_name: str, field: str) -> FieldReader:
         """Tells whether a dict has a field."""
         found = self.field_def(struct_name, field)
-        return super().tester(struct_name, found.key if found is not None else field)
+        if found is None:
+            return super().tester(struct_name, field)
+        key = found.key
+        return lambda operand: op.has_set_field(operand, key)
 
     def deepen(self, t: Type) -> Convert | None:
         """What has to be done to a value of a type before it is compared; None for nothing."""

@@ -323,6 +323,23 @@ def select(operand: Any, field: str) -> Any:
     raise NoSuchOverload
 
 
+def select_set(operand: Any, field: str) -> Any:
+    """`operand.field` of a structure, in which null counts as absent."""
+    value = select(operand, field)
+    if value is None:
+        raise no_such_key(field)
+    return value
+
+
+def has_set_field(operand: Any, field: str) -> bool:
+    """`has(operand.field)` of a structure, in which null counts as absent."""
+    if operand.__class__ is Optional:
+        return operand.present and has_set_field(operand.value, field)
+    if operand.__class__ is not dict:
+        raise NoSuchOverload
+    return operand.get(field) is not None
+
+
 def has_field(operand: Any, field: str) -> bool:
     """`has(operand.field)`."""
     if operand.__class__ is Optional:

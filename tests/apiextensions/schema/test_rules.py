@@ -180,3 +180,23 @@ def test_a_run_that_costs_too_much_is_stopped() -> None:
 def test_values_are_what_their_schema_says(kind: dict[str, Any], value: Any, rule: str) -> None:
     rules = _rules(_spec({"rule": rule}, v=kind))
     assert rules.errors({"spec": {"v": value}}) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("has(self.n)", "failed rule"),
+        ("has(self.o.n)", "failed rule"),
+        ("self.n == 'a'", "no such key: n"),
+        ("self.?n.orValue('x') == 'x' && self.?o.n.orValue(1) == 1", ""),
+        ("has(self.o)", ""),
+        ("'a' in self.m", ""),
+    ],
+)
+def test_null_counts_as_absent_in_objects_and_as_a_value_in_maps(rule: str, words: str) -> None:
+    nothing = {"nullable": True}
+    inner = {"type": "object", "properties": {"n": {**INT, **nothing}}}
+    values = {"type": "object", "additionalProperties": {**TEXT, **nothing}}
+    rules = _rules(_spec({"rule": rule}, n={**TEXT, **nothing}, o=inner, m=values))
+    found = [str(e) for e in rules.errors({"spec": {"n": None, "o": {"n": None}, "m": {"a": None}}})]
+    assert (len(found), words in "".join(found)) == (1 if words else 0, True)

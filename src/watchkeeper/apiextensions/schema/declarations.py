@@ -191,7 +191,7 @@ def _declare_object(node: Structural, is_root: bool, name: str) -> Declared:
             continue
         if escaped is not None:
             found.fields[key] = inner
-            struct.fields[escaped] = FieldDef(key, inner.type, _nullable(inner.convert) if inner.convert else None)
+            struct.fields[escaped] = FieldDef(key, inner.type, inner.convert, nullable=child.nullable)
             found.structs += inner.structs
         if key in required and not child.has_default:
             found.min_size += len(key.encode()) + inner.min_size + 4
@@ -212,10 +212,6 @@ def _object_maker(converters: dict[str, Convert | None]) -> Convert:
         return out
 
     return make
-
-
-def _nullable(convert: Convert) -> Convert:
-    return lambda value: None if value is None else convert(value)
 
 
 def _declare_string(node: Structural) -> Declared:

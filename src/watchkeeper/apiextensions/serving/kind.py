@@ -23,6 +23,7 @@ class CustomKind(Kind):
         self.to_hub = self.from_hub = None
         self.warning = ""
         self.field_labels = None
+        self.retired = self.accepts = frozenset()
 
     @property
     def schema(self) -> Schema:  # type: ignore[override]
