@@ -135,7 +135,7 @@ def selected(predicate: SelectionPredicate, name: str, state: tuple[int, dict[st
     if state is None:
         return False
     namespace, short = name.removeprefix(ROOT).split("/")
-    fields = {"metadata.name": short, "metadata.namespace": namespace, "spec.node": state[2], "spec.colour": ""}
+    fields = {"metadata.name": short, "metadata.namespace": namespace, "spec.node": state[2], "spec.color": ""}
     return predicate.matches(state[1], fields)
 
 
@@ -270,10 +270,12 @@ async def watch_once(
 
 
 async def disturb(rig: RestlessRig, rng: random.Random, done: Callable[[], bool]) -> None:
-    """Compact now and then, break the cache's stream, and restart the store if it can be."""
+    """Compact now and then, break the cache's stream, and restart the store, once at least, if it can be."""
     while not done():
         await asyncio.sleep(0.02)
-        if rng.random() < 0.3:
+        if isinstance(rig.kv, RestartingKV) and not rig.kv.restarts:
+            await rig.kv.restart()
+        elif rng.random() < 0.3:
             await rig.compact_quietly(rng.choice([0, 5, 50]))
         elif rng.random() < 0.2 and isinstance(rig.kv, RestartingKV):
             await rig.kv.restart()

@@ -114,16 +114,16 @@ def test_a_scale_with_labels_alone_selects_by_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "history", "labelled"), [("v1beta1", 2, True), ("v1beta2", 10, False), ("v1", 10, False)]
+    ("version", "history", "labeled"), [("v1beta1", 2, True), ("v1beta2", 10, False), ("v1", 10, False)]
 )
-def test_deployments_are_filled_in_as_their_version_does(version: str, history: int, labelled: bool) -> None:
+def test_deployments_are_filled_in_as_their_version_does(version: str, history: int, labeled: bool) -> None:
     obj = decoded(at(version, "Deployment", metadata={"name": "x"}, spec={"template": TEMPLATE}))
     spec = obj["spec"]
     assert spec["revisionHistoryLimit"] == history
     assert spec["progressDeadlineSeconds"] == 600
     assert spec["strategy"]["rollingUpdate"] == {"maxUnavailable": "25%", "maxSurge": "25%"}
-    assert spec.get("selector") == ({"matchLabels": LABELS} if labelled else None)
-    assert obj["metadata"].get("labels") == (LABELS if labelled else None)
+    assert spec.get("selector") == ({"matchLabels": LABELS} if labeled else None)
+    assert obj["metadata"].get("labels") == (LABELS if labeled else None)
 
 
 def test_labels_and_selectors_of_ones_own_are_kept_by_v1beta1() -> None:

@@ -43,24 +43,24 @@ class ValidatingPolicies(BasePlugin):
 
     async def _validate(self, attributes: Attributes) -> None:
         view = RequestView(self._services, attributes)
-        judgement = _Judgement(attributes, self._services.metrics)
+        judgment = _Judgment(attributes, self._services.metrics)
         annotated: dict[str, dict[str, list[str]]] = {}
-        async for invocation in view.invocations(self.policies.hooks, judgement.add_config_error):
+        async for invocation in view.invocations(self.policies.hooks, judgment.add_config_error):
             try:
                 values = await view.values(invocation.match, None)
             except ApiError as error:
                 text = f"failed to configure binding: failed to convert object version: {error}"
-                judgement.add_config_error(text, invocation.policy, invocation.binding)
+                judgment.add_config_error(text, invocation.policy, invocation.binding)
                 continue
             values["namespaceObject"] = await view.namespace()
             for param in invocation.params:
                 verdict = await _judge(view, invocation, values, param)
-                judgement.add(invocation, verdict)
+                judgment.add(invocation, verdict)
                 _collect(annotated.setdefault(invocation.policy.name, {}), verdict)
         for policy, values_of in annotated.items():
             for key, texts in values_of.items():
                 attributes.annotate(f"{policy}/{key}", ", ".join(texts))
-        judgement.conclude()
+        judgment.conclude()
 
 
 async def _judge(view: RequestView, invocation: Invocation[Validator], values: dict[str, Any], param: Any) -> Verdict:
@@ -83,7 +83,7 @@ def _collect(found: dict[str, list[str]], verdict: Verdict) -> None:
 
 
 @dataclass(slots=True)
-class _Judgement:
+class _Judgment:
     """What all policies say of a request."""
 
     attributes: Attributes

@@ -30,10 +30,10 @@ def validator(field: str, seen: list[StoredObject] | None = None):  # type: igno
 
 @case
 async def a_deletion_returns_the_last_state_at_the_version_of_the_deletion(rig: Rig) -> None:
-    stored = await rig.create("x", colour="red")
+    stored = await rig.create("x", color="red")
     deleted = await rig.storage.delete(key("x"))
     assert deleted.resource_version == await rig.kv.current_revision() > stored.resource_version
-    assert deleted.data()["spec"] == {"colour": "red"}
+    assert deleted.data()["spec"] == {"color": "red"}
     assert deleted.data()["metadata"]["resourceVersion"] == str(deleted.resource_version)
     with raises(KeyNotFound):
         await rig.storage.get(key("x"))

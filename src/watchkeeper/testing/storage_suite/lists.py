@@ -258,16 +258,16 @@ async def labels_that_change_change_what_is_selected(rig: Rig) -> None:
 
 @case
 async def field_selectors_select(rig: Rig) -> None:
-    await rig.create("x", node="n1", colour="red")
-    await rig.create("y", "b", node="n2", colour="red")
+    await rig.create("x", node="n1", color="red")
+    await rig.create("y", "b", node="n2", color="red")
     await rig.create("z")
     for selector, expected in (
         ("spec.node=n1", ["x"]),
         ("spec.node!=n1", ["z", "y"]),
         ("spec.node=", ["z"]),
         ("spec.node!=", ["x", "y"]),
-        ("spec.colour=red", ["x", "y"]),
-        ("spec.colour=red,spec.node=n2", ["y"]),
+        ("spec.color=red", ["x", "y"]),
+        ("spec.color=red,spec.node=n2", ["y"]),
         ("metadata.name=z", ["z"]),
         ("metadata.namespace=b", ["y"]),
         ("metadata.name=x,metadata.namespace=b", []),

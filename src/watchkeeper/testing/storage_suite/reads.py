@@ -115,7 +115,7 @@ async def labels_and_fields_come_with_the_object(rig: Rig) -> None:
         "metadata.name": "x",
         "metadata.namespace": "a",
         "spec.node": "n1",
-        "spec.colour": "",
+        "spec.color": "",
     }
     assert attributes.uid == "uid-a-x"
 

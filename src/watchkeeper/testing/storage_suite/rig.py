@@ -131,14 +131,14 @@ class Rig:
 
 def _selectable(obj: Object) -> dict[str, str]:
     spec = obj.get("spec") or {}
-    return {"spec.node": str(spec.get("node", "")), "spec.colour": str(spec.get("colour", ""))}
+    return {"spec.node": str(spec.get("node", "")), "spec.color": str(spec.get("color", ""))}
 
 
 def _decode_old(obj: Object) -> Object:
-    """Version v1 called the colour `hue`."""
+    """Version v1 called the color `hue`."""
     spec = dict(obj.get("spec") or {})
     if "hue" in spec:
-        spec["colour"] = spec.pop("hue")
+        spec["color"] = spec.pop("hue")
     return {**obj, "apiVersion": KIND.api_version, "spec": spec}
 
 

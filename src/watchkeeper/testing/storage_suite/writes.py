@@ -16,9 +16,9 @@ CASES, case = collector()
 @case
 async def a_created_object_comes_back_with_its_version(rig: Rig) -> None:
     before = await rig.kv.current_revision()
-    stored = await rig.create("x", colour="red")
+    stored = await rig.create("x", color="red")
     assert stored.resource_version > before
-    assert stored.data() == {**thing("x", colour="red"), "metadata": stored.data()["metadata"]}
+    assert stored.data() == {**thing("x", color="red"), "metadata": stored.data()["metadata"]}
     assert stored.data()["metadata"]["resourceVersion"] == str(stored.resource_version)
     assert stored.key == key("x")
 
@@ -34,18 +34,18 @@ async def what_is_stored_carries_no_version_and_lies_under_its_key(rig: Rig) -> 
 @case
 async def equal_objects_are_stored_as_equal_bytes_whatever_the_order_of_their_keys(rig: Rig) -> None:
     codec = rig.storage.codec
-    obj = thing("x", labels={"b": "1", "a": "2"}, colour="red", node="n")
+    obj = thing("x", labels={"b": "1", "a": "2"}, color="red", node="n")
     turned: Object = {k: obj[k] for k in reversed(obj)}
     turned["metadata"] = {k: obj["metadata"][k] for k in reversed(obj["metadata"])}
-    turned["spec"] = {"node": "n", "colour": "red"}
+    turned["spec"] = {"node": "n", "color": "red"}
     assert codec.encode(obj) == codec.encode(turned)
 
 
 @case
 async def a_taken_key_refuses_another_create_and_keeps_its_object(rig: Rig) -> None:
-    first = await rig.create("x", colour="red")
+    first = await rig.create("x", color="red")
     with raises(KeyExists):
-        await rig.create("x", colour="blue")
+        await rig.create("x", color="blue")
     assert (await rig.storage.get(key("x"))).encoded == first.encoded
 
 
@@ -68,21 +68,21 @@ async def an_object_that_carries_a_version_cannot_be_created(rig: Rig) -> None:
 
 @case
 async def the_caller_may_change_its_dict_after_creating_from_it(rig: Rig) -> None:
-    obj = thing("x", colour="red")
+    obj = thing("x", color="red")
     await rig.storage.create(key("x"), obj)
-    obj["spec"]["colour"] = "blue"
+    obj["spec"]["color"] = "blue"
     obj["metadata"]["labels"] = {"late": "yes"}
     stored = await rig.storage.get(key("x"))
-    assert stored.data()["spec"] == {"colour": "red"}
+    assert stored.data()["spec"] == {"color": "red"}
     assert stored.attributes.labels == {}
 
 
 @case
 async def each_reader_gets_a_dict_of_its_own(rig: Rig) -> None:
-    await rig.create("x", colour="red")
+    await rig.create("x", color="red")
     stored = await rig.storage.get(key("x"))
-    stored.data()["spec"]["colour"] = "blue"
-    assert stored.data()["spec"] == {"colour": "red"}
+    stored.data()["spec"]["color"] = "blue"
+    assert stored.data()["spec"] == {"color": "red"}
 
 
 @case
@@ -113,11 +113,11 @@ async def objects_with_the_same_time_to_live_share_a_lease(rig: Rig) -> None:
 @case
 async def an_update_sets_the_time_to_live_anew(rig: Rig) -> None:
     await rig.create("x")
-    await rig.storage.guaranteed_update(key("x"), set_spec(colour="red"), UpdateOptions(ttl=3600))
+    await rig.storage.guaranteed_update(key("x"), set_spec(color="red"), UpdateOptions(ttl=3600))
     kv = (await rig.kv.get(key("x").encode())).kv
     assert kv is not None
     assert kv.lease != 0
-    await rig.change("x", colour="blue")
+    await rig.change("x", color="blue")
     kv = (await rig.kv.get(key("x").encode())).kv
     assert kv is not None
     assert kv.lease == 0
@@ -146,7 +146,7 @@ async def an_update_function_may_wait(rig: Rig) -> None:
 @case
 async def an_absent_object_cannot_be_updated(rig: Rig) -> None:
     with raises(KeyNotFound):
-        await rig.change("x", colour="red")
+        await rig.change("x", color="red")
 
 
 @case
@@ -155,44 +155,44 @@ async def an_update_may_create_when_it_is_told_so(rig: Rig) -> None:
 
     def update(stored: StoredObject | None) -> Object:
         seen.append(stored)
-        return thing("x", colour="red")
+        return thing("x", color="red")
 
     stored = await rig.storage.guaranteed_update(key("x"), update, UpdateOptions(ignore_not_found=True))
     assert seen == [None]
-    assert stored.data()["spec"] == {"colour": "red"}
+    assert stored.data()["spec"] == {"color": "red"}
 
 
 @case
 async def nothing_is_written_when_nothing_changes(rig: Rig) -> None:
-    first = await rig.create("x", colour="red")
+    first = await rig.create("x", color="red")
     revision = await rig.kv.current_revision()
-    same = await rig.change("x", colour="red")
+    same = await rig.change("x", color="red")
     assert same.resource_version == first.resource_version
     assert await rig.kv.current_revision() == revision
 
 
 @case
 async def a_stale_stored_form_is_written_anew_even_when_nothing_changes(rig: Rig) -> None:
-    first = await rig.create("x", colour="red")
+    first = await rig.create("x", color="red")
     rig.transformer.stale = True
-    second = await rig.change("x", colour="red")
+    second = await rig.change("x", color="red")
     assert second.resource_version > first.resource_version
     rig.transformer.stale = False
-    assert (await rig.change("x", colour="red")).resource_version == second.resource_version
+    assert (await rig.change("x", color="red")).resource_version == second.resource_version
 
 
 @case
 async def whether_something_changes_is_judged_by_the_stored_bytes_not_by_a_suggestion(rig: Rig) -> None:
-    first = await rig.create("x", colour="red")
-    await rig.other.guaranteed_update(key("x"), set_spec(colour="blue"))
+    first = await rig.create("x", color="red")
+    await rig.other.guaranteed_update(key("x"), set_spec(color="blue"))
 
     def update(stored: StoredObject | None) -> Object:
-        return thing("x", colour="red")
+        return thing("x", color="red")
 
     third = await rig.storage.guaranteed_update(key("x"), update, UpdateOptions(suggestion=first))
-    assert third.data()["spec"] == {"colour": "red"}
+    assert third.data()["spec"] == {"color": "red"}
     assert third.resource_version > first.resource_version + 1
-    assert (await rig.other.get(key("x"))).data()["spec"] == {"colour": "red"}
+    assert (await rig.other.get(key("x"))).data()["spec"] == {"color": "red"}
 
 
 @case
@@ -200,21 +200,19 @@ async def an_object_of_an_older_version_is_brought_to_the_present_one_by_any_upd
     old = b'{"kind":"Thing","apiVersion":"test.example.com/v1","metadata":{"name":"x"},"spec":{"hue":"red"}}'
     await rig.put_raw("x", b"test:" + old)
     stored = await rig.storage.get(key("x"))
-    assert stored.data()["spec"] == {"colour": "red"}
+    assert stored.data()["spec"] == {"color": "red"}
     assert stored.data()["apiVersion"] == "test.example.com/v2"
-    await rig.change("x", colour="red")
+    await rig.change("x", color="red")
     assert b'"apiVersion":"test.example.com/v2"' in await rig.raw("x")
     assert b"hue" not in await rig.raw("x")
 
 
 @case
 async def values_with_sorted_keys_and_a_newline_are_read_as_they_are(rig: Rig) -> None:
-    value = (
-        b'test:{"apiVersion":"test.example.com/v2","kind":"Thing","metadata":{"name":"x"},"spec":{"colour":"red"}}\n'
-    )
+    value = b'test:{"apiVersion":"test.example.com/v2","kind":"Thing","metadata":{"name":"x"},"spec":{"color":"red"}}\n'
     revision = await rig.put_raw("x", value)
     stored = await rig.storage.get(key("x"))
-    assert stored.encoded.endswith(b'"spec":{"colour":"red"}}')
+    assert stored.encoded.endswith(b'"spec":{"color":"red"}}')
     assert stored.data()["metadata"] == {"name": "x", "resourceVersion": str(revision)}
 
 
@@ -280,7 +278,7 @@ async def a_suggestion_of_an_object_that_was_deleted_since_does_not_bring_it_bac
     stored = await rig.create("x")
     await rig.other.delete(key("x"))
     with raises(KeyNotFound):
-        await rig.storage.guaranteed_update(key("x"), set_spec(colour="red"), UpdateOptions(suggestion=stored))
+        await rig.storage.guaranteed_update(key("x"), set_spec(color="red"), UpdateOptions(suggestion=stored))
 
 
 @case
