@@ -6,29 +6,33 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
-from watchkeeper.meta import errors
+from watchkeeper.admission.refusal import forbidden
+from watchkeeper.apis.quantities import compare
+from watchkeeper.meta.gvk import GroupResource
 
 Object = dict[str, Any]
 
 ListObjects = Callable[[], Awaitable[list[Object]]]
+_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _CREATE = frozenset({Operation.CREATE})
 
 
 class StorageObjectInUseProtection(BasePlugin):
-    """Claims and volumes carry a finalizer that keeps them while they are used."""
+    """Claims, volumes and classes of their attributes carry a finalizer that keeps them while they are used."""
 
     name = "StorageObjectInUseProtection"
     deep = False
     operations = _CREATE
     FINALIZERS = {
-        "persistentvolumeclaims": "kubernetes.io/pvc-protection",
-        "persistentvolumes": "kubernetes.io/pv-protection",
+        GroupResource("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
+        GroupResource("", "persistentvolumes"): "kubernetes.io/pv-protection",
+        GroupResource("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
     }
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         """Add the finalizer, once."""
-        finalizer = self.FINALIZERS.get(attributes.resource.resource)
-        if finalizer is None or attributes.resource.group or attributes.subresource:
+        finalizer = self.FINALIZERS.get(attributes.resource.group_resource)
+        if finalizer is None or attributes.subresource:
             return None
         assert attributes.obj is not None
         meta = attributes.obj["metadata"]
@@ -64,7 +68,7 @@ class DefaultStorageClass(BasePlugin):
     name = "DefaultStorageClass"
     deep = False
     operations = _CREATE
-    ANNOTATION = "storageclass.kubernetes.io/is-default-class"
+    ANNOTATIONS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
     def __init__(self, storage_classes: ListObjects) -> None:
         self._storage_classes = storage_classes
@@ -76,12 +80,12 @@ class DefaultStorageClass(BasePlugin):
         assert attributes.obj is not None
         spec = attributes.obj["spec"]
         annotations = attributes.obj["metadata"].get("annotations") or {}
-        if spec.get("storageClassName") is not None or "volume.beta.kubernetes.io/storage-class" in annotations:
+        if spec.get("storageClassName") is not None or _OLD_CLASS in annotations:
             return None
         return self._choose(spec)
 
     async def _choose(self, spec: Object) -> None:
-        defaults = [c for c in await self._storage_classes() if is_default(c, self.ANNOTATION)]
+        defaults = [c for c in await self._storage_classes() if is_default(c, *self.ANNOTATIONS)]
         if defaults:
             spec["storageClassName"] = newest(defaults)["metadata"]["name"]
 
@@ -131,28 +135,38 @@ class PersistentVolumeClaimResize(BasePlugin):
         new, old = attributes.obj, attributes.old
         if new is None or old is None:
             return None
-        if _requested(new) == _requested(old) or not old["spec"].get("storageClassName"):
+        if compare(_requested(new), _requested(old)) <= 0:
             return None
-        return self._check(attributes, old["spec"]["storageClassName"])
+        if ((old.get("status") or {}).get("phase")) != "Bound":
+            raise forbidden(attributes, "Only bound persistent volume claims can be expanded")
+        return self._check(attributes, _class_of(new), _class_of(old))
 
-    async def _check(self, attributes: Attributes, class_name: str) -> None:
-        for found in await self._storage_classes():
-            if found["metadata"]["name"] == class_name and found.get("allowVolumeExpansion"):
-                return
+    async def _check(self, attributes: Attributes, class_name: str, old_class_name: str) -> None:
+        if class_name and class_name == old_class_name:
+            for found in await self._storage_classes():
+                if found["metadata"]["name"] == class_name and found.get("allowVolumeExpansion"):
+                    return
         why = (
             "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must"
             " support resize"
         )
-        raise errors.forbidden(attributes.resource.group_resource, attributes.name, why)
+        raise forbidden(attributes, why)
 
 
-def _requested(claim: Object) -> Any:
-    return ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
+def _requested(claim: Object) -> str:
+    size: str = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage") or "0"
+    return size
 
 
-def is_default(obj: Object, annotation: str) -> bool:
-    """Whether a class is marked as the default."""
-    return (obj["metadata"].get("annotations") or {}).get(annotation) == "true"
+def _class_of(claim: Object) -> str:
+    name: str | None = (claim["metadata"].get("annotations") or {}).get(_OLD_CLASS)
+    return name if name is not None else claim["spec"].get("storageClassName") or ""
+
+
+def is_default(obj: Object, *annotations: str) -> bool:
+    """Whether one of the annotations marks a class as the default."""
+    given = obj["metadata"].get("annotations") or {}
+    return any(given.get(annotation) == "true" for annotation in annotations)
 
 
 def newest(classes: list[Object]) -> Object:

@@ -6,11 +6,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
-from watchkeeper.meta import errors
+from watchkeeper.admission.refusal import forbidden
+from watchkeeper.meta.gvk import GroupResource
 
 Object = dict[str, Any]
 
 SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+
+_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 
 FindPriorityClass = Callable[[str], Awaitable["Object | None"]]
 """Name -> the PriorityClass, None when there is none; "" -> the one that is the global default."""
@@ -22,7 +25,7 @@ def is_new_pod(attributes: Attributes) -> bool:
 
 
 class Priority(BasePlugin):
-    """Works out a new Pod's priority and preemption policy from its priority class."""
+    """Works out a new Pod's priority and preemption policy from its priority class; keeps one class the default."""
 
     name = "Priority"
     deep = False
@@ -56,21 +59,20 @@ class Priority(BasePlugin):
                 self._set(attributes, spec, SYSTEM_PRIORITIES[class_name], "PreemptLowerPriority")
                 return
             why = f"no PriorityClass with name {class_name} was found"
-            raise errors.forbidden(attributes.resource.group_resource, attributes.name, why)
+            raise forbidden(attributes, why)
         spec["priorityClassName"] = found["metadata"]["name"]
         policy = found.get("preemptionPolicy") or "PreemptLowerPriority"
         self._set(attributes, spec, found.get("value", 0), policy)
 
     @staticmethod
     def _set(attributes: Attributes, spec: Object, value: int, policy: str) -> None:
-        resource, name = attributes.resource.group_resource, attributes.name
         given = spec.get("priority")
         if given is not None and given != value:
             why = (
                 f"the integer value of priority ({given}) must not be provided in pod spec; priority admission"
                 f" controller computed {value} from the given PriorityClass name"
             )
-            raise errors.forbidden(resource, name, why)
+            raise forbidden(attributes, why)
         spec["priority"] = value
         given_policy = spec.get("preemptionPolicy")
         if given_policy is not None and given_policy != policy:
@@ -78,8 +80,25 @@ class Priority(BasePlugin):
                 f"the string value of PreemptionPolicy ({given_policy}) must not be provided in pod spec; priority"
                 f" admission controller computed {policy} from the given PriorityClass name"
             )
-            raise errors.forbidden(resource, name, why)
+            raise forbidden(attributes, why)
         spec["preemptionPolicy"] = policy
+
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
+        """No second PriorityClass becomes the default of all pods."""
+        if attributes.resource.group_resource != _CLASSES or attributes.subresource:
+            return None
+        assert attributes.obj is not None
+        return self._check_default(attributes) if attributes.obj.get("globalDefault") else None
+
+    async def _check_default(self, attributes: Attributes) -> None:
+        default = await self._find("")
+        if default is None:
+            return
+        name = default["metadata"]["name"]
+        if attributes.operation is Operation.CREATE or name != attributes.name:
+            raise forbidden(
+                attributes, f"PriorityClass {name} is already marked as default. Only one default can exist"
+            )
 
 
 class DefaultTolerationSeconds(BasePlugin):

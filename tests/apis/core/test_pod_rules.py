@@ -66,6 +66,13 @@ def container(**fields: Any) -> Any:
             ["spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type"],
         ),
         (
+            {"hostPID": True, "shareProcessNamespace": True},
+            [
+                "spec.securityContext.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID"
+                " cannot both be enabled"
+            ],
+        ),
+        (
             {"topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]},
             ["spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero"],
         ),

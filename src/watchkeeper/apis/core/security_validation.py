@@ -113,9 +113,7 @@ def _local_apparmor(local: str | None, path: str) -> list[FieldError]:
 
 def validate_pod_security(spec: Object, path: str, *, allow_host_sysctls: bool) -> list[FieldError]:
     """A pod's security context, at `path`."""
-    context: Object | None = spec.get("securityContext")
-    if not context:
-        return []
+    context: Object = spec.get("securityContext") or {}
     errors: list[FieldError] = []
     for name in ("fsGroup", "runAsUser", "runAsGroup"):
         errors += validate_id(context.get(name), f"{path}.{name}")
