@@ -13,7 +13,8 @@ import pytest
 from watchkeeper.runtime.json_text import MAX_DEPTH
 from watchkeeper.testing.handle import Handle
 
-KIND = {
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+KIND: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "anythings.deep.example"},
@@ -43,10 +44,10 @@ SHAPES = {"lists": ("[", "1", "]"), "maps": ('{"a":', "1", "}")}
 
 @pytest.fixture(scope="module", autouse=True)
 def kind(server: Handle) -> None:
-    server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", KIND)
-    for _ in range(100):
-        if call(server, "GET", PATH)[0] == 200:
-            break
+    server.request("POST", DEFINITIONS, KIND)
+    deadline = time.monotonic() + 60
+    while call(server, "GET", PATH)[0] != 200:
+        assert time.monotonic() < deadline, server.request("GET", f"{DEFINITIONS}/{KIND['metadata']['name']}")
         time.sleep(0.05)
 
 
