@@ -47,7 +47,8 @@ class ResourceQuotaController:
         self._evaluators = EvaluatorTable()
         self._quotas: dict[_Key, frozenset[GroupResource]] = {}
         """Every quota, and the resources that count for it."""
-        self._followed: set[GroupResource] = set()
+        self._feeds: dict[GroupResource, tuple[asyncio.Task[None], ServedResource]] = {}
+        """What is followed, as it was served when that began."""
         self._due: set[_Key] = set()
         self._woken = asyncio.Event()
 
@@ -82,7 +83,7 @@ class ResourceQuotaController:
         key = _key(quota)
         hard = (quota.get("spec") or {}).get("hard") or {}
         self._quotas[key] = frozenset(e.resource for e in self._evaluators.concerned(hard))
-        for resource in self._quotas[key] - self._followed:
+        for resource in self._quotas[key]:
             self._follow(resource)
         status = quota.get("status") or {}
         if (status.get("hard") or {}) != hard or set(status.get("used") or ()) != set(hard):
@@ -99,7 +100,9 @@ class ResourceQuotaController:
 
     def _served_changed(self, resource: ServedResource) -> None:
         counted = resource.info.group_resource
-        self._followed.discard(counted)
+        if counted in self._feeds and self._feeds[counted][1] is not self._served(counted):
+            task, _ = self._feeds.pop(counted)
+            task.cancel()
         concerned = [key for key, resources in self._quotas.items() if counted in resources]
         if concerned:
             self._follow(counted)
@@ -108,9 +111,8 @@ class ResourceQuotaController:
     def _follow(self, resource: GroupResource) -> None:
         """Follow what quotas count, as far as it is served. A quota has to be counted anew when something is gone."""
         served = self._served(resource)
-        if served is None or resource in self._followed:
+        if served is None or resource in self._feeds:
             return
-        self._followed.add(resource)
 
         def changed(stored: StoredObject) -> None:
             if resource in _COUNTED_ON_CHANGE or any(mark in stored.tail for mark in _ENDED):
@@ -121,7 +123,7 @@ class ResourceQuotaController:
 
         sink = FeedSink(changed=changed, deleted=deleted, synced=lambda _items: None)
         reflector = feed(f"resource-quota-controller {resource}", served, sink)
-        self._tasks.start(f"feed {resource}", reflector.run())
+        self._feeds[resource] = (self._tasks.start(f"feed {resource}", reflector.run()), served)
 
     def _served(self, resource: GroupResource) -> ServedResource | None:
         return next(self._api.versions_of(resource.group, resource.resource, *_VERBS), None)

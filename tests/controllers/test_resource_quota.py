@@ -1,0 +1,71 @@
+"""The quota controller follows what quotas count, as it is served at the time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from watchkeeper.server.options import ServeOptions
+from watchkeeper.server.server import Server
+from watchkeeper.testing import Handle
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+QUOTAS = "/api/v1/namespaces/default/resourcequotas"
+NAME = "carts.shop.example.com"
+
+
+def versions(column: int) -> list[dict[str, Any]]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    columns = [{"name": f"C{column}", "type": "string", "jsonPath": ".spec.x"}]
+    return [{"name": "v1", "served": True, "storage": True, "schema": schema, "additionalPrinterColumns": columns}]
+
+
+def definition() -> dict[str, Any]:
+    names = {"plural": "carts", "singular": "cart", "kind": "Cart", "listKind": "CartList"}
+    spec = {"group": "shop.example.com", "names": names, "scope": "Namespaced", "versions": versions(0)}
+    return {"metadata": {"name": NAME}, "spec": spec}
+
+
+def feeds() -> int:
+    return sum(task.get_name() == f"resource-quota-controller/feed {NAME}" for task in asyncio.all_tasks())
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+def test_a_resource_is_followed_once_however_often_its_definition_changes(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        options = ServeOptions(
+            data_dir=tmp_path, storage="memory:", port=0, insecure_http=True, controllers=("namespace", "resourcequota")
+        )
+        server = Server(options)
+        await server.start()
+        handle = Handle(server.urls[0], server.credentials.admin_token, server.kubeconfig, "")
+
+        async def request(method: str, path: str, body: Any = None) -> Any:
+            return await asyncio.to_thread(handle.request, method, path, body)
+
+        try:
+            await request("POST", DEFINITIONS, definition())
+            hard = {f"count/{NAME}": "5"}
+            await request("POST", QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": hard}})
+            await until(lambda: feeds() == 1)
+            for column in range(1, 4):
+                found = await request("GET", f"{DEFINITIONS}/{NAME}")
+                found["spec"]["versions"] = versions(column)
+                await request("PUT", f"{DEFINITIONS}/{NAME}", found)
+            await asyncio.sleep(0.1)
+            assert feeds() == 1
+            await request("DELETE", f"{DEFINITIONS}/{NAME}")
+            await until(lambda: feeds() == 0)
+            await request("POST", DEFINITIONS, definition())
+            await until(lambda: feeds() == 1)
+        finally:
+            await server.stop()
+
+    asyncio.run(scenario())
