@@ -12,6 +12,8 @@ import yaml
 from stored_values import put
 
 from watchkeeper.server import cli
+from watchkeeper.server.transfer.interface import TransferError
+from watchkeeper.server.transfer.manifests import read_manifests, write_manifests
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle, RequestFailed
 
@@ -229,3 +231,50 @@ def test_a_server_that_is_not_there_and_a_store_that_is_none_are_one_line(
         assert cli.main(arguments) == 1
         [line] = capsys.readouterr().err.splitlines()
         assert word in line
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "name"),
+    [
+        ("ConfigMap", "", "../../../outside"),
+        ("ConfigMap", "..", "a"),
+        ("ConfigMap", "", ".."),
+        ("../../Outside", "", "a"),
+        ("ConfigMap", "", ""),
+    ],
+)
+def test_no_name_leads_out_of_the_directory_that_is_written_to(
+    tmp_path: Path, kind: str, namespace: str, name: str
+) -> None:
+    sound = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    hostile = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}}
+    with pytest.raises(TransferError, match="cannot be the name of a file"):
+        write_manifests([sound, hostile], str(tmp_path / "a" / "b"), private=False)
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_documents_are_told_apart_whatever_ends_their_lines(tmp_path: Path) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_bytes(
+        b"apiVersion: v1\r\nkind: Namespace\r\nmetadata: {name: a}\r\n---\r\n"
+        b"apiVersion: v1\r\nkind: ConfigMap\r\nmetadata: {name: b}\r\n"
+    )
+    assert [obj["kind"] for obj in read_manifests([str(file)])] == ["Namespace", "ConfigMap"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("{apiVersion: v1, kind: A, metadata: x}", "has no name"),
+        ("{apiVersion: v1, kind: A, metadata: {name: {}}}", "has no name"),
+        ("{apiVersion: v1, kind: List, items: 5}", "has no name"),
+        ("{apiVersion: v1, kind: List, items: [5]}", "has no name"),
+        ("{apiVersion: [v1], kind: A, metadata: {name: a}}", "apiVersion and kind"),
+        ("{apiVersion: v1, kind: A, metadata: {name: a/status}}", "'a/status' cannot be the name"),
+        ("{apiVersion: v1, kind: A, metadata: {name: a, namespace: ..}}", "'..' cannot be the namespace"),
+    ],
+)
+def test_what_only_resembles_a_manifest_is_refused(tmp_path: Path, text: str, wrong: str) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    with pytest.raises(TransferError, match=wrong):
+        read_manifests([str(tmp_path)])

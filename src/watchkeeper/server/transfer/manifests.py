@@ -8,13 +8,15 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from watchkeeper.apis.validation.names import is_path_segment_name
 from watchkeeper.runtime.yaml import YamlError, dump_yaml, load_yaml
 from watchkeeper.server.transfer.interface import Object, TransferError
 from watchkeeper.server.transfer.order import group_kind, place
 
 SUFFIXES = (".yaml", ".yml", ".json")
-_DOCUMENT = re.compile(rb"^---(?:[ \t].*)?$", re.MULTILINE)
+_DOCUMENT = re.compile(rb"^---(?:[ \t].*)?\r?$", re.MULTILINE)
 _PRIVATE, _PUBLIC = 0o600, 0o666
 
 
@@ -38,19 +40,30 @@ def write_manifests(objects: Iterable[Object], target: str, *, private: bool) ->
 
 
 def _write_each(objects: Sequence[Object], directory: Path, *, private: bool) -> None:
-    for obj in objects:
-        meta = obj["metadata"]
-        group, kind = group_kind(obj)
-        where = directory / "namespaces" / meta["namespace"] if meta.get("namespace") else directory / "cluster"
-        where /= f"{kind.lower()}.{group}" if group else kind.lower()
-        where.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
-        # Names of roles may hold colons; none may hold a slash.
-        _write(where / f"{meta['name']}.yaml", _text([obj], ".yaml"), private=private)
+    # All places are known before anything is written.
+    for path, obj in [(directory / _place_of(obj), obj) for obj in objects]:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
+        _write(path, _text([obj], ".yaml"), private=private)
+
+
+def _place_of(obj: Object) -> Path:
+    meta = obj["metadata"]
+    group, kind = group_kind(obj)
+    namespace = meta.get("namespace")
+    where = Path("namespaces", _segment(namespace)) if namespace else Path("cluster")
+    return where / _segment(f"{kind.lower()}.{group}" if group else kind.lower()) / f"{_segment(meta['name'])}.yaml"
+
+
+def _segment(name: str) -> str:
+    """What can be a part of a path, as whatever an API server lets be stored can; another source may give anything."""
+    if not name or is_path_segment_name(name) or "\0" in name:
+        raise TransferError(f"{name!r} cannot be the name of a file or directory")
+    return name
 
 
 def _write(path: Path, text: str, *, private: bool) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE if private else _PUBLIC)
-    with os.fdopen(descriptor, "w") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         if private:
             os.fchmod(descriptor, _PRIVATE)  # it may have been there
         file.write(text)
@@ -95,10 +108,19 @@ def _objects(data: bytes, where: str) -> Iterator[Object]:
             raise TransferError(f"{where}: {error}") from error
         if found is None:
             continue
-        if not isinstance(found, dict) or not found.get("kind") or not found.get("apiVersion"):
+        if not isinstance(found, dict) or not _is_text(found.get("kind")) or not _is_text(found.get("apiVersion")):
             raise TransferError(f"{where}: not everything in it is an object with apiVersion and kind")
-        is_list = str(found["kind"]).endswith("List") and "items" in found
-        for obj in (found["items"] or ()) if is_list else (found,):
-            if not isinstance(obj, dict) or not (obj.get("metadata") or {}).get("name"):
+        items = found.get("items") if found["kind"].endswith("List") else None
+        for obj in items if isinstance(items, list) else (found,):
+            metadata = obj.get("metadata") if isinstance(obj, dict) else None
+            if not isinstance(metadata, dict) or not _is_text(metadata.get("name")):
                 raise TransferError(f"{where}: an object in it has no name")
+            for key in ("name", "namespace"):
+                value = metadata.get(key) or ""
+                if not isinstance(value, str) or is_path_segment_name(value):
+                    raise TransferError(f"{where}: {value!r} cannot be the {key} of an object")
             yield obj
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
