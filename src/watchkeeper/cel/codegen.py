@@ -129,6 +129,11 @@ class _Writer:
             if found.nullable:
                 text = f"{self.constant(op.select_set)}({operand}, {key!r})"
                 return f"{self.constant(convert)}({text})" if convert is not None else text
+        elif target.kind is Kind.OPAQUE and target.params and target.params[0].kind is Kind.STRUCT:
+            found = self.environment.field_def(target.params[0].name, node.field)
+            if found is None or node.test_only:
+                raise _Unsupported
+            return f"{self.constant(_chained_reader(found.key, found.convert), 'o')}({operand})"
         elif target.kind is not Kind.MAP:
             function = op.has_field if node.test_only else op.select
             return f"{self.constant(function)}({operand}, {key!r})"

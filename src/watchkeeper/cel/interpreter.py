@@ -106,6 +106,8 @@ class Interpreter:
         if node.field == "":
             return operand
         target = node.operand.type
+        if target.kind is Kind.OPAQUE and target.params and target.params[0].kind is Kind.STRUCT:
+            return self._plan_chained_select(operand, target.params[0].name, node)
         if target.kind is Kind.STRUCT:
             read = self.structures.reader(target.name, node.field)
             test = self.structures.tester(target.name, node.field)
@@ -204,6 +206,21 @@ class Interpreter:
                 value = True
             a.pay(1)
             return value is not False
+
+        return run
+
+    def _plan_chained_select(self, operand: Evaluate, struct_name: str, node: Select) -> Evaluate:
+        """A field of a structure that may not be there."""
+        read, test = self._field_access(True, struct_name, node.field)
+        if node.test_only:
+            return lambda a: (found := operand(a)).present and test(found.value)
+
+        def run(a: Activation) -> Optional:
+            found: Optional = operand(a)
+            a.pay(SELECT)
+            if not found.present:
+                return found
+            return Optional(read(found.value)) if test(found.value) else Optional(present=False)
 
         return run
 
