@@ -124,6 +124,34 @@ def test_a_request_that_has_no_answer_yet_runs_to_its_end_when_its_client_goes_a
     assert outcome == ["finished, nobody to tell"]
 
 
+@pytest.mark.parametrize("status", [600, 999])
+def test_a_code_that_http_has_no_name_for_is_sent_as_it_is(status):
+    async def application(scope, receive, send):
+        scope["exchange"].respond(status, HEADERS, b"no")
+
+    async def run():
+        async with serving(application) as (_, port), connected(port) as client:
+            first = await client.get()
+            return first, await client.get()
+
+    for found, _, body in asyncio.run(run()):
+        assert (found, body) == (status, b"no")
+
+
+@pytest.mark.parametrize(("status", "value"), [(200, b"a\r\nset-cookie: b"), (99, b"a")])
+def test_an_answer_that_cannot_be_written_is_a_500(status, value):
+    async def application(scope, receive, send):
+        await send({"type": "http.response.start", "status": status, "headers": [(b"warning", value)]})
+
+    async def run():
+        async with serving(application) as (_, port), connected(port) as client:
+            return await client.get()
+
+    found, headers, body = asyncio.run(run())
+    assert (found, headers["connection"], body) == (500, "close", b"Internal Server Error\n")
+    assert "set-cookie" not in headers
+
+
 def test_an_application_that_fails_before_its_answer_is_a_500():
     async def broken(scope, receive, send):
         raise ValueError("secret detail")

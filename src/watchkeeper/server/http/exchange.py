@@ -227,7 +227,6 @@ class Exchange:
         self._connection.write(self._head(status, headers, ending))
 
     def _head(self, status: int, headers: Sequence[tuple[bytes, bytes]], ending: bytes) -> bytes:
-        self.started = True
         if not self.body_complete:
             # What is still to come of the body could only be read as a next request.
             self.keep_alive = False
@@ -235,6 +234,7 @@ class Exchange:
         if not self.keep_alive:
             parts.append(wire.CLOSE)
         parts.append(ending)
+        self.started = True  # what cannot be written has not begun, and is told as a 500
         return b"".join(parts)
 
     async def _send_body(self, body: bytes, more: bool) -> None:

@@ -15,7 +15,8 @@ def _status_line(status: int) -> bytes:
     return f"HTTP/1.1 {status} {phrase}\r\n".encode()
 
 
-STATUS_LINES = {status: _status_line(status) for status in range(100, 600)}
+STATUS_LINES = {status: _status_line(status) for status in range(100, 1000)}
+"""Webhooks may refuse with codes that HTTP has no name for."""
 CLOSE = b"connection: close\r\n"
 CHUNKED = b"transfer-encoding: chunked\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
