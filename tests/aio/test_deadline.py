@@ -75,3 +75,25 @@ def test_a_task_that_is_cancelled_while_its_time_runs_out_is_cancelled() -> None
             await outer
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("error", [None, ValueError("said otherwise")])
+def test_work_that_does_not_let_itself_be_cancelled_leaves_no_cancellation_behind(error: Exception | None) -> None:
+    async def main() -> None:
+        async def work() -> int:
+            try:
+                await asyncio.sleep(10)
+            except asyncio.CancelledError:
+                if error is not None:
+                    raise error from None
+            return 7
+
+        if error is None:
+            assert await within(0.01, work()) == 7
+        else:
+            with pytest.raises(ValueError, match="said otherwise"):
+                await within(0.01, work())
+        task = asyncio.current_task()
+        assert task is not None and task.cancelling() == 0
+
+    asyncio.run(main())

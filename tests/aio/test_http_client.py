@@ -145,3 +145,52 @@ def test_no_answer_in_time_is_an_exceeded_deadline() -> None:
             await JsonPoster(f"http://127.0.0.1:{port}/").post(b"{}", timeout=0.05)
 
     with_server(serve, use)
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/a b/\u65e5?q=x y", "/a%20b/%E6%97%A5?q=x%20y"),
+        ("/a%20b/%2F", "/a%20b/%2F"),
+        ("/validate-v1-pod:check;x=1,2", "/validate-v1-pod:check;x=1,2"),
+    ],
+)
+def test_what_may_not_stand_in_a_request_line_is_escaped_once(path: str, asked: str) -> None:
+    lines: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lines.append((await read_request(reader))[0])
+        writer.write(OK)
+        writer.close()
+
+    async def use(port: int) -> None:
+        await JsonPoster(f"http://127.0.0.1:{port}{path}").post(b"{}", timeout=5)
+
+    with_server(serve, use)
+    assert lines == [f"POST {asked} HTTP/1.1"]
+
+
+def test_a_connection_in_use_when_all_are_closed_is_closed_after_its_answer() -> None:
+    ended: list[bytes] = []
+
+    async def use(port: int) -> None:
+        poster = JsonPoster(f"http://127.0.0.1:{port}/")
+        posting = asyncio.create_task(poster.post(b"{}", timeout=5))
+        await asked.wait()
+        poster.close()
+        answered.set()
+        assert (await posting).status == 200
+        await asyncio.wait_for(done.wait(), 5)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        asked.set()
+        await answered.wait()
+        writer.write(OK)
+        ended.append(await reader.read())
+        writer.close()
+        done.set()
+
+    asked, answered, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    with_server(serve, use)
+    assert ended == [b""]

@@ -26,11 +26,18 @@ async def within(seconds: float, work: Awaitable[T]) -> T:
 
     timer = asyncio.get_running_loop().call_later(seconds, expire)
     try:
-        return await work
+        result = await work
     except asyncio.CancelledError:
         # Whoever else cancelled the task means the task, not this work.
         if expired and task.uncancel() <= asked_before:
             raise TimeoutError from None
         raise
+    except BaseException:
+        if expired:
+            task.uncancel()  # the work has made another error of it
+        raise
     finally:
         timer.cancel()
+    if expired:
+        task.uncancel()  # it was done in spite of it
+    return result

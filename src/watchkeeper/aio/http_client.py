@@ -11,12 +11,13 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from watchkeeper.aio.certificate_names import MISMATCHES, name_problem
 
 _MAX_IDLE = 4
 _MAX_HEADER_BYTES = 64 * 1024
+_IN_QUERY = "%/:@!$&'()*+,;=~?"
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _PLAIN_HTTP = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"})
 """What OpenSSL calls it when the other side does not speak TLS."""
@@ -80,13 +81,16 @@ class JsonPoster:
         self.url = url
         self._host = parts.hostname
         self._port = parts.port or _DEFAULT_PORTS[parts.scheme]
-        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        # What is escaped already stays so; what may not stand in a request line is escaped, as by Go's client.
+        path = quote(parts.path or "/", safe="%/:@!$&'()*+,;=~")
+        self._target = path + (f"?{quote(parts.query, safe=_IN_QUERY)}" if parts.query else "")
         self._authority = parts.netloc.rpartition("@")[2]
         self._ssl = (ssl_context or ssl.create_default_context()) if parts.scheme == "https" else None
         self._server_name = (server_name or self._host) if self._ssl is not None else None
         self._resolve = resolve
         self._max_body = max_body
         self._idle: list[_Connection] = []
+        self._closed = False
 
     def __repr__(self) -> str:
         return f"<JsonPoster {self.url}, {len(self._idle)} idle>"
@@ -106,7 +110,8 @@ class JsonPoster:
             raise HttpError(f'Post "{self.url}{suffix}": context deadline exceeded') from None
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close what is idle, and from now on each connection after its answer."""
+        self._closed = True
         for connection in self._idle:
             connection.close()
         self._idle.clear()
@@ -178,7 +183,7 @@ class JsonPoster:
         while status in (100, 102, 103):
             status, headers = await self._read_head(connection.reader)
         answer = HttpAnswer(status, headers, await self._read_body(connection.reader, status, headers))
-        if headers.get("connection", "").lower() == "close" or not _has_end(headers) or len(self._idle) >= _MAX_IDLE:
+        if self._closed or len(self._idle) >= _MAX_IDLE or not _leaves_open(headers):
             connection.close()
         else:
             connection.used = True
@@ -243,5 +248,7 @@ def _os_text(problem: OSError) -> str:
     return (problem.strerror or str(problem) or "EOF").lower()
 
 
-def _has_end(headers: dict[str, str]) -> bool:
-    return "content-length" in headers or headers.get("transfer-encoding", "").lower() == "chunked"
+def _leaves_open(headers: dict[str, str]) -> bool:
+    """Whether an answer has an end of its own, after which the connection goes on."""
+    has_end = "content-length" in headers or headers.get("transfer-encoding", "").lower() == "chunked"
+    return has_end and headers.get("connection", "").lower() != "close"
