@@ -15,7 +15,7 @@ from watchkeeper.cel.interpreter import FieldReader, Structures
 from watchkeeper.cel.parser import parse
 from watchkeeper.cel.program import Program
 from watchkeeper.cel.types import Type, type_of
-from watchkeeper.cel.validators import validate
+from watchkeeper.cel.validators import check_patterns, validate
 from watchkeeper.cel.values import EvalError, TypeValue
 
 Convert = Callable[[Any], Any]
@@ -146,6 +146,7 @@ class Environment(Structures):
         node = parse(source)
         check(source, node, self)
         validate(source, node)
+        check_patterns(node)
         return Program(source, node, self)
 
 

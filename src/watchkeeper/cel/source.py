@@ -19,9 +19,22 @@ class Issue:
 class CompileError(Exception):
     """An expression that cannot be compiled. The message shows each place with its line of source."""
 
+    stage = "compilation"
+    """What it is that failed, as messages call it."""
+
     def __init__(self, source: str, issues: list[Issue]) -> None:
         super().__init__(display(source, issues))
         self.issues = issues
+
+
+class InstantiationError(CompileError):
+    """An expression that is sound, but has a constant that no program can be made of."""
+
+    stage = "instantiation"
+
+    def __init__(self, problem: str) -> None:
+        Exception.__init__(self, problem)
+        self.issues = []
 
 
 def display(source: str, issues: list[Issue]) -> str:

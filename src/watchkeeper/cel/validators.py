@@ -8,7 +8,7 @@ from watchkeeper.cel.ast import Call, Expr, ListExpr, Literal, MapExpr, children
 from watchkeeper.cel.conversions import to_duration, to_timestamp
 from watchkeeper.cel.library.formatting import CLAUSES, parse_format, type_name
 from watchkeeper.cel.regex import RegexError, compile_pattern
-from watchkeeper.cel.source import CompileError, Issue
+from watchkeeper.cel.source import CompileError, InstantiationError, Issue
 from watchkeeper.cel.types import Kind, Type, is_dyn, unwrap_optional
 from watchkeeper.cel.values import EvalError
 
@@ -54,6 +54,19 @@ def _check_call(node: Call, issues: list[Issue]) -> None:
         convert(arg.value)
     except EvalError:
         issues.append(Issue(arg.offset, f"invalid {node.function} argument"))
+
+
+def check_patterns(node: Expr) -> None:
+    """Compile the constant patterns of what searches. Raises InstantiationError."""
+    if isinstance(node, Call) and node.function in ("find", "findAll") and node.target is not None and node.args:
+        arg = node.args[0]
+        if isinstance(arg, Literal) and isinstance(arg.value, str):
+            try:
+                compile_pattern(arg.value)
+            except RegexError as problem:
+                raise InstantiationError(str(problem)) from None
+    for child in children(node):
+        check_patterns(child)
 
 
 def _compile(pattern: object) -> object:

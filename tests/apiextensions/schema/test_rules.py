@@ -200,3 +200,12 @@ def test_null_counts_as_absent_in_objects_and_as_a_value_in_maps(rule: str, word
     rules = _rules(_spec({"rule": rule}, n={**TEXT, **nothing}, o=inner, m=values))
     found = [str(e) for e in rules.errors({"spec": {"n": None, "o": {"n": None}, "m": {"a": None}}})]
     assert (len(found), words in "".join(found)) == (1 if words else 0, True)
+
+
+@pytest.mark.parametrize(
+    "rule", ["self.s.find(')') == ''", "self.s.findAll(')', 1) == []", "self.s.findAll(')') == []"]
+)
+def test_patterns_that_are_none_keep_a_rule_from_being_made(rule: str) -> None:
+    errors = [str(e) for e in _rules(_spec({"rule": rule}, s=TEXT)).errors({"spec": {"s": "a"}})]
+    text = "rule compile error: program instantiation failed: error parsing regexp: unexpected ): `)`"
+    assert errors == [f'spec: Invalid value: "object": {text}']

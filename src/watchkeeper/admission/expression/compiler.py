@@ -36,7 +36,8 @@ class ExpressionCompiler:
         try:
             program = self._environment(authorizer, patches).compile(source)
         except CompileError as problem:
-            return Expression(source, None, f"compilation failed: {problem}")
+            stage = "program instantiation" if problem.stage == "instantiation" else problem.stage
+            return Expression(source, None, f"{stage} failed: {problem}")
         problem_text = unwanted_type(program.type, wanted)
         if problem_text is not None:
             return Expression(source, None, problem_text)

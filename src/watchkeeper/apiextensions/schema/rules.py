@@ -53,6 +53,10 @@ class CompiledRule:
         return self.message.estimate(size_of).high if self.message is not None else 0
 
 
+_STAGES = {"compilation": "compilation", "instantiation": "program instantiation"}
+"""What rules call what failed."""
+
+
 def compile_rule(rule: Rule, node: Structural, declared: Declared) -> CompiledRule:
     """Compile one rule; what is wrong with it is noted in the result."""
     if not rule.rule.strip():
@@ -62,7 +66,7 @@ def compile_rule(rule: Rule, node: Structural, declared: Declared) -> CompiledRu
     try:
         program = env.compile(rule.rule)
     except CompileError as problem:
-        return CompiledRule(rule, None, error=RuleError("rule", f"compilation failed: {problem}"))
+        return CompiledRule(rule, None, error=RuleError("rule", f"{_STAGES[problem.stage]} failed: {problem}"))
     if program.type.kind is not Kind.BOOL:
         return CompiledRule(rule, None, error=RuleError("rule", "cel expression must evaluate to a bool"))
     found = CompiledRule(rule, program, uses_old=program.uses("oldSelf"))
@@ -82,7 +86,7 @@ def _compile_message(found: CompiledRule, source: str, declared: Declared, compi
     try:
         message = compile_(source)
     except CompileError as problem:
-        found.message_error = RuleError(part, f"messageExpression compilation failed: {problem}")
+        found.message_error = RuleError(part, f"messageExpression {problem.stage} failed: {problem}")
         return
     if message.type.kind is not types.STRING.kind:
         found.message_error = RuleError(part, "messageExpression must evaluate to a string")
