@@ -22,6 +22,8 @@ _SUMMARY_LENGTH = 30
 _HEADER_TYPE = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _SCHEME_NAME = "pkg/api/legacyscheme/scheme.go:30"
 """How the reference names its scheme in errors."""
+_OPTIONS_SCHEME_NAME = "pkg/apis/meta/internalversion/scheme/register.go:27"
+"""And the one that has options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,20 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
     except (DecodeError, NotRegistered) as error:
         why = f'{error} in scheme "{_SCHEME_NAME}"' if isinstance(error, NotRegistered) else str(error)
         raise cannot_be_handled(gvk, expected, why) from None
+
+
+def decode_options(expected: Kind, body: bytes, *, yaml: bool = False) -> Object:
+    """Decode options that may be sent at any version, of any group. Raises ApiError (400) in the reference's words."""
+    try:
+        parsed, repeated = _parse(body, yaml=yaml)
+        gvk = _said_kind(parsed, expected.gvk)
+        if gvk.kind != expected.gvk.kind:
+            raise NotRegistered(gvk)
+        return _decode(expected, expected, {} if parsed is None else parsed, repeated, strict=False).obj
+    except NotRegistered as error:
+        raise bad_request(f'{error} in scheme "{_OPTIONS_SCHEME_NAME}"') from None
+    except (DecodeError, ValueError) as error:
+        raise bad_request(str(error)) from None
 
 
 def check_strict(decoded: Decoded, expected: Kind) -> None:

@@ -13,7 +13,7 @@ from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta.errors import bad_request
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.request.request import Request
-from watchkeeper.runtime.codec import check_strict, check_version, decode_body
+from watchkeeper.runtime.codec import check_strict, check_version, decode_body, decode_options
 from watchkeeper.runtime.protobuf import ProtobufError
 from watchkeeper.runtime.strict import warnings_of
 
@@ -41,10 +41,9 @@ def read_object(request: Request, scope: Scope, body: bytes, media_type: str, pa
 
 
 def read_delete_options(body: bytes, media_type: str, scope: Scope) -> Object:
-    """DeleteOptions as sent with a DELETE: of the group asked or of meta.k8s.io. Raises a 400."""
+    """DeleteOptions as sent with a DELETE, whatever group and version they say they are of. Raises a 400."""
     kind = scope.services.scheme.kind(DELETE_OPTIONS)
-    decoded = decode_body(scope.services.scheme, kind, as_text(body, media_type), yaml=media_type == YAML)
-    return decoded.obj
+    return decode_options(kind, as_text(body, media_type), yaml=media_type == YAML)
 
 
 def as_text(body: bytes, media_type: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What requests on subresources are refused for: logs, proxies, bindings, evictions, scales."""
+"""What requests are refused for on subresources, at other versions, or with options that are none."""
 
 from __future__ import annotations
 
@@ -128,3 +128,19 @@ def test_pods_are_evicted_by_clients_of_the_old_version_too(server: Handle) -> N
     body = {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "old"}}
     assert server.request("POST", f"{PODS}/old/eviction", body)["status"] == "Success"
     assert refused(server, "GET", f"{PODS}/old")["code"] == 404
+
+
+@pytest.mark.parametrize("version", ["v1", "apps/v1", "meta.k8s.io/v1"])
+def test_options_of_a_deletion_may_be_of_any_group(server: Handle, version: str) -> None:
+    body = {"kind": "DeleteOptions", "apiVersion": version, "dryRun": ["All"]}
+    assert server.request("DELETE", f"{CONFIGMAPS}/c", body)["status"] == "Success"
+    assert server.request("GET", f"{CONFIGMAPS}/c")["metadata"]["name"] == "c"
+
+
+def test_options_of_a_deletion_must_be_such_options(server: Handle) -> None:
+    status = refused(server, "DELETE", f"{CONFIGMAPS}/c", {"kind": "ConfigMap", "apiVersion": "v1"})
+    assert status["message"].startswith('no kind "ConfigMap" is registered for version "v1" in scheme')
+    status = refused(server, "DELETE", f"{CONFIGMAPS}/c", {"gracePeriodSeconds": "x"})
+    assert status["message"] == (
+        "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
+    )
