@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from watchkeeper.apis.core.namespace import validate_finalize
+from watchkeeper.meta.field import FieldError
 from watchkeeper.registry import deletion
 from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.rest import DeleteOptions
@@ -48,6 +50,14 @@ class FinalizeStrategy(NamespaceStrategy):
         else:
             spec.pop("finalizers", None)
         obj["spec"] = spec
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """What is wrong with the finalizers; of the rest nothing but metadata can have changed."""
+        return self._metadata_update_errors(obj["metadata"], old["metadata"]) + validate_finalize(obj)
+
+    def validate_settled_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """The same: nothing but finalizers and metadata is looked at anyway."""
+        return self.validate_update(obj, old)
 
     @property
     def allow_create_on_update(self) -> bool:

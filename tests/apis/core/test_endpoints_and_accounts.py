@@ -8,6 +8,7 @@ from kind_writer import BEHAVIORS, create, created, read, row, update, update_st
 
 from watchkeeper.apis.registry import contributions
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+from watchkeeper.registry.namespaces import FinalizeStrategy
 
 
 def endpoints(*subsets: Any) -> Any:
@@ -152,3 +153,19 @@ def test_namespaces_are_selected_by_phase() -> None:
     assert behavior.selectable_fields(created(namespace())) == {"status.phase": "Active"}
     assert behavior.unsupported_field_label is not None
     assert behavior.unsupported_field_label("spec.x") == "field label not supported: spec.x"
+
+
+def test_finalizers_of_a_namespace_are_standard_or_have_a_domain() -> None:
+    unknown = "name is neither a standard finalizer name nor is it fully qualified"
+    finalizers = ["kubernetes", "example.com/mine", "mine"]
+    assert create(namespace(spec={"finalizers": finalizers})).errors == [
+        f'spec.finalizers: Invalid value: "mine": {unknown}'
+    ]
+    kind = GroupVersionKind("", "v1", "Namespace")
+    strategy = FinalizeStrategy(kind, BEHAVIORS.of(GroupKind("", "Namespace")), namespaced=False, has_status=True)
+    old = created(namespace())
+    asked = {**copy.deepcopy(old), "spec": {"finalizers": finalizers}}
+    strategy.prepare_for_update(asked, old)
+    assert [str(error) for error in strategy.validate_update(asked, old)] == [
+        f'spec.finalizers[2]: Invalid value: "mine": {unknown}'
+    ]

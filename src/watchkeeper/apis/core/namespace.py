@@ -6,7 +6,7 @@ from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
-from watchkeeper.apis.validation.metadata import validate_kube_finalizers
+from watchkeeper.apis.validation.metadata import validate_kube_finalizer
 from watchkeeper.apis.validation.names import name_is_dns_label
 from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -51,10 +51,20 @@ def _prepare_for_update(new: Object, old: Object) -> None:
         new["spec"].pop("finalizers", None)
 
 
+def _finalizers_of(obj: Object) -> list[str]:
+    found: list[str] | None = (obj.get("spec") or {}).get("finalizers")
+    return found or []
+
+
 def _finalizer_errors(obj: Object) -> list[FieldError]:
+    return [error for name in _finalizers_of(obj) for error in validate_kube_finalizer(name, "spec.finalizers")]
+
+
+def validate_finalize(new: Object) -> list[FieldError]:
+    """What is wrong with the finalizers that the finalize subresource is given."""
     errors: list[FieldError] = []
-    for index, finalizer in enumerate((obj.get("spec") or {}).get("finalizers") or ()):
-        errors += validate_kube_finalizers([finalizer], f"spec.finalizers[{index}]")
+    for index, name in enumerate(_finalizers_of(new)):
+        errors += validate_kube_finalizer(name, f"spec.finalizers[{index}]")
     return errors
 
 

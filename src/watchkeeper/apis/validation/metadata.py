@@ -220,12 +220,19 @@ def validate_finalizers(finalizers: Sequence[str], path: str) -> list[FieldError
 
 def validate_kube_finalizers(finalizers: Sequence[str], path: str) -> list[FieldError]:
     """Built-in kinds take a standard finalizer or one with a domain."""
-    text = "name is neither a standard finalizer name nor is it fully qualified"
-    return [
-        invalid(f"{path}[{i}]", finalizer, text)
-        for i, finalizer in enumerate(finalizers)
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
-    ]
+    return [error for i, name in enumerate(finalizers) for error in _not_standard(name, f"{path}[{i}]")]
+
+
+def validate_kube_finalizer(finalizer: str, path: str) -> list[FieldError]:
+    """One that stands elsewhere than in metadata: a qualified name, and standard or with a domain."""
+    errors = [invalid(path, finalizer, text) for text in is_qualified_name(finalizer)]
+    return errors + _not_standard(finalizer, path)
+
+
+def _not_standard(finalizer: str, path: str) -> list[FieldError]:
+    if "/" in finalizer or finalizer in _STANDARD_FINALIZERS:
+        return []
+    return [invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")]
 
 
 def _no_new_finalizers(new: Meta, old: Meta, path: str) -> list[FieldError]:
