@@ -8,7 +8,7 @@ import pytest
 from watchkeeper.server import cli
 from watchkeeper.server.arguments import UsageError, serve_options, variable
 from watchkeeper.server.errors import StartupError
-from watchkeeper.server.options import ServeOptions, default_data_dir
+from watchkeeper.server.options import CONTROLLERS, ServeOptions, default_data_dir
 
 
 def parse(*arguments, **environ):
@@ -64,6 +64,32 @@ def test_controllers_are_on_by_default_and_can_be_none():
     assert parse(WATCHKEEPER_CONTROLLERS="").controllers == ()
 
 
+def test_the_controllers_that_can_be_named_are_those_that_there_are():
+    from watchkeeper.controllers.manager import NAMES
+
+    assert set(CONTROLLERS) == set(NAMES)
+
+
+def test_times_are_seconds_or_written_as_kube_apiserver_has_them():
+    options = parse("--request-timeout", "1m30s", "--min-request-timeout=20", "--shutdown-grace", "500ms")
+    assert (options.request_timeout, options.min_request_timeout, options.shutdown_grace) == (90.0, 20.0, 0.5)
+
+
+def test_help_tells_defaults_and_variables_wherever_the_user_lives(capsys):
+    for command in ("serve", "export"):
+        with pytest.raises(SystemExit):
+            cli.parser({"HOME": "/100%", "COLUMNS": "200"}).parse_args([command, "--help"])
+        told = " ".join(capsys.readouterr().out.split())
+        assert "database are kept (default: /100%/.local/share/watchkeeper) [WATCHKEEPER_DATA_DIR]" in told
+        assert "waits for an answer of etcd (default: 10) [WATCHKEEPER_ETCD_REQUEST_TIMEOUT]" in told
+        assert ("[WATCHKEEPER_STORAGE, WATCHKEEPER_ETCD_SERVERS]" in told) is (command == "serve")
+
+
+def test_a_store_to_export_is_named_on_the_command_line_alone():
+    environ = {"WATCHKEEPER_STORAGE": "memory:", "WATCHKEEPER_ETCD_SERVERS": "https://one:2379"}
+    assert cli.parser(environ).parse_args(["export"]).storage == ""
+
+
 def test_a_unix_socket_alone_means_no_port():
     assert parse("--unix-socket", "/x").tcp is False
     assert parse("--unix-socket", "/x", "--port", "0").tcp is True
@@ -93,6 +119,10 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments, environ):
         {"insecure_http": True, "client_ca": Path("x")},
         {"port": 70000},
         {"tcp": False},
+        {"controllers": ("namespace", "x")},
+        {"request_timeout": 0.0},
+        {"max_requests_inflight": -1},
+        {"max_mutating_requests_inflight": -1},
     ],
 )
 def test_contradictions_keep_a_server_from_starting(wrong):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from watchkeeper.server.durations import seconds
-from watchkeeper.server.options import DEFAULT_CONTROLLERS, DEFAULT_PORT, ServeOptions, default_data_dir
+from watchkeeper.server.options import CONTROLLERS, DEFAULT_CONTROLLERS, DEFAULT_PORT, ServeOptions, default_data_dir
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
 from watchkeeper.storage.interface import RESOURCE_PREFIX
 from watchkeeper.storage.leases import REUSE_SECONDS
@@ -25,20 +25,26 @@ class UsageError(ValueError):
 class _Arguments:
     """Adds options whose default comes from the environment."""
 
-    def __init__(self, parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, parser: argparse.ArgumentParser, environ: Mapping[str, str], *, given_only: Collection[str] = ()
+    ) -> None:
+        """`given_only` are the flags that the environment cannot stand for."""
         self._parser = parser
         self._environ = environ
+        self._given_only = given_only
 
     def add(
         self, flag: str, help_text: str, *, default: Any = None, kind: Any = str, metavar: str = "", alias: str = ""
     ) -> None:
         flags = (flag, alias) if alias else (flag,)
-        names = [variable(each) for each in flags]
-        for name in reversed(names):
-            default = self._from_environment(name, kind, default)
-        self._parser.add_argument(
-            *flags, default=default, type=kind, metavar=metavar or None, help=f"{help_text} [{', '.join(names)}]"
-        )
+        if default and "(default" not in help_text:
+            help_text += f" (default: {_spelled(default).replace('%', '%%')})"
+        if flag not in self._given_only:
+            names = [variable(each) for each in flags]
+            help_text += f" [{', '.join(names)}]"
+            for name in reversed(names):
+                default = self._from_environment(name, kind, default)
+        self._parser.add_argument(*flags, default=default, type=kind, metavar=metavar or None, help=help_text)
 
     def _from_environment(self, name: str, kind: Any, default: Any) -> Any:
         if name not in self._environ:
@@ -54,6 +60,7 @@ class _Arguments:
 
     def add_switch(self, flag: str, help_text: str, *, default: bool) -> None:
         name = variable(flag)
+        help_text += f" (default: {'yes' if default else 'no'})"
         given = self._environ.get(name, "").lower()
         if given not in _TRUE | _FALSE:
             raise UsageError(f"{name}: {given!r} is neither true nor false")
@@ -66,6 +73,16 @@ class _Arguments:
 def variable(flag: str) -> str:
     """The environment variable of an option."""
     return PREFIX + flag.removeprefix("--").replace("-", "_").upper()
+
+
+def _spelled(default: object) -> str:
+    """A default as it would be written on the command line."""
+    match default:
+        case tuple():
+            return ",".join(default)
+        case float():
+            return f"{default:g}"
+    return str(default)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -102,7 +119,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add_switch("--anonymous-auth", "let requests without credentials be system:anonymous", default=True)
     a.add("--authorization", "RBAC or AlwaysAllow", default="RBAC", metavar="MODE")
     a.add("--kubeconfig", "where to write a kubeconfig (default: in --data-dir)", kind=Path, metavar="PATH")
-    a.add("--controllers", "controllers to run, separated by commas; '' for none", default=DEFAULT_CONTROLLERS,
+    a.add("--controllers", f"controllers to run, of {', '.join(CONTROLLERS)}; '' for none", default=DEFAULT_CONTROLLERS,
           kind=_names, metavar="NAMES")  # fmt: skip
     a.add("--crds", "install the CustomResourceDefinitions in a file or directory", kind=Path, metavar="DIR")
     a.add("--runtime-config", "built-in APIs to turn on or off: apps/v1beta1=true,api/ga=false,…", default=(),
@@ -111,8 +128,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--max-requests-inflight", "reads worked on at a time, 0 for no limit", default=400, kind=int, metavar="N")
     a.add("--max-mutating-requests-inflight", "writes worked on at a time, 0 for no limit", default=200, kind=int,
           metavar="N")  # fmt: skip
-    a.add("--request-timeout", "seconds after which a request is given up", default=60.0, kind=float, metavar="S")
-    a.add("--min-request-timeout", "seconds that a watch lasts at least", default=1800.0, kind=float, metavar="S")
+    a.add("--request-timeout", "how long a request may take", default=60.0, kind=seconds, metavar="S")
+    a.add("--min-request-timeout", "how long a watch lasts at least", default=1800.0, kind=seconds, metavar="S")
     a.add("--compaction-interval", "how much history is kept at least, 0 to keep all", default=DEFAULT_INTERVAL,
           kind=seconds, metavar="S", alias="--etcd-compaction-interval")  # fmt: skip
     a.add("--event-ttl", "how long Events are kept", default=3600.0, kind=seconds, metavar="S")
@@ -123,7 +140,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="LIST")  # fmt: skip
     a.add("--watch-cache-check-interval", "how often caches are compared with the storage, 0 for never", default=300.0,
           kind=seconds, metavar="S")  # fmt: skip
-    a.add("--shutdown-grace", "seconds that requests get to finish when the server stops", default=10.0, kind=float,
+    a.add("--shutdown-grace", "how long requests may go on when the server stops", default=10.0, kind=seconds,
           metavar="S")  # fmt: skip
     a.add("--log-format", "text or json", default="text", metavar="FORMAT")
     a.add("--log-level", "debug, info, warning or error", default="info", metavar="LEVEL")
@@ -135,8 +152,7 @@ def add_storage_options(parser: argparse.ArgumentParser, environ: Mapping[str, s
     Raises UsageError.
     """
     add_data_dir(parser, environ)
-    unsaid = {variable("--storage"), variable("--etcd-servers")}
-    _add_storage_options(_Arguments(parser, {k: v for k, v in environ.items() if k not in unsaid}), "")
+    _add_storage_options(_Arguments(parser, environ, given_only={"--storage"}), "; unless given, a server is asked")
 
 
 def storage_options(parsed: argparse.Namespace) -> ServeOptions:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 6443
 DEFAULT_CONTROLLERS = ("namespace", "garbage-collector")
+CONTROLLERS = (*DEFAULT_CONTROLLERS, "resourcequota", "clusterrole-aggregation")
+"""All that there are."""
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -115,7 +117,7 @@ class ServeOptions:
         """Raises StartupError for what cannot be meant."""
         if self.insecure_http and self.tcp and self.bind not in LOOPBACK:
             raise StartupError(
-                f"--insecure-http serves loopback addresses only, not {self.bind}; drop it or use --bind"
+                f"--insecure-http serves loopback addresses only, not {self.bind}; drop it, or choose one with --bind"
             )
         if (self.tls_cert is None) != (self.tls_key is None):
             raise StartupError("--tls-cert and --tls-key go together")
@@ -133,8 +135,19 @@ class ServeOptions:
             raise StartupError("--etcd-certfile and --etcd-keyfile go together")
         if (self.etcd_password or self.etcd_password_file is not None) and not self.etcd_username:
             raise StartupError("an etcd password needs --etcd-username")
+        for name in self.controllers:
+            if name not in CONTROLLERS:
+                raise StartupError(f"--controllers: {name!r} is none of {', '.join(CONTROLLERS)}")
         if self.event_ttl < 1:
             raise StartupError(f"--event-ttl {self.event_ttl:g} is less than a second")
+        if self.request_timeout <= 0:
+            raise StartupError(f"--request-timeout {self.request_timeout:g} leaves no time for any request")
+        for flag, limit in (
+            ("--max-requests-inflight", self.max_requests_inflight),
+            ("--max-mutating-requests-inflight", self.max_mutating_requests_inflight),
+        ):
+            if limit < 0:
+                raise StartupError(f"{flag} {limit} is negative; 0 is no limit")
         if self.compaction_interval < 0:
             raise StartupError(f"--compaction-interval {self.compaction_interval:g} is negative")
 
