@@ -43,7 +43,7 @@ SHAPES = {"lists": ("[", "1", "]"), "maps": ('{"a":', "1", "}")}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def kind(server: Handle) -> None:
+def kind_is_served(server: Handle) -> None:
     server.request("POST", DEFINITIONS, KIND)
     deadline = time.monotonic() + 60
     while call(server, "GET", PATH)[0] != 200:
