@@ -111,7 +111,7 @@ BEHAVIORS = [
         has_generation=True,
         grace_period=grace_period,
         table=TABLE,
-        extra={"subresources": PARTS},
+        extra={"subresources": PARTS, "old_field_labels": {"spec.host": "spec.nodeName"}},
     )
 ]
 DEFAULTS = {GroupVersionKind("", "v1", "Pod"): default_pod}

@@ -10,7 +10,8 @@ from watchkeeper.request.request import Request
 from watchkeeper.storage.interface import ListOptions, Match
 from watchkeeper.storage.predicate import EVERYTHING, SELECT_ALL, SelectionPredicate, Selector
 
-_ALWAYS_SELECTABLE = frozenset({"metadata.name", "metadata.namespace"})
+_NAME_ALONE = frozenset({"metadata.name"})
+_ALWAYS_SELECTABLE = _NAME_ALONE | {"metadata.namespace"}
 
 
 def context(request: Request, scope: Scope) -> Context:
@@ -44,19 +45,24 @@ def predicate(request: Request, scope: Scope, params: ListParams) -> SelectionPr
 def _field_selector(scope: Scope, text: str) -> Selector:
     behavior = scope.behavior
     convert = behavior.extra.get("convert_field_label")
+    old_names = behavior.extra.get("old_field_labels", {})
     names = scope.kind.field_labels
+    # Cluster-wide kinds that say for themselves what they are selected by leave the namespace out.
+    always = _ALWAYS_SELECTABLE if scope.namespaced or behavior.unsupported_field_label is None else _NAME_ALONE
 
     def check(label: str, value: str) -> tuple[str, str]:
         if convert is not None:
             found: tuple[str, str] = convert(label, value)
             return found
-        if label in _ALWAYS_SELECTABLE:
+        if label in always:
             return label, value
         if names is not None:
             if label in names:
                 return names[label], value
         elif label in behavior.selectable_labels:
             return label, value
+        elif label in old_names:
+            return old_names[label], value
         if behavior.unsupported_field_label is not None:
             raise fields.SelectorError(behavior.unsupported_field_label(label))
         gvk = scope.kind.gvk
