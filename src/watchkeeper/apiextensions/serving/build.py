@@ -78,8 +78,10 @@ def build_scopes(resource: CustomResource, version: VersionDefined) -> tuple[Sco
     """The scope of a version and those of its subresources."""
     compiled = resource.compiled(version.name)
     defined, gvk = resource.defined, compiled.gvk
-    # Hooks in Python may do anything to an object; what schemas do leaves alone what is as it should be.
-    behavior = _behavior(defined, version, shares_parts=compiled.hooks == Hooks())
+    # Hooks in Python may do anything to an object; what schemas do leaves alone what is as it should be. With several
+    # versions that is not so: an object of another one has fields that go once it is written at this one.
+    shares_parts = compiled.hooks == Hooks() and len(defined.versions) == 1
+    behavior = _behavior(defined, version, shares_parts=shares_parts)
     config = StoreConfig(
         resource=defined.group_resource,
         storage=_storage_of(resource, version),
