@@ -227,3 +227,47 @@ def is_gone(server: Handle, path: str) -> bool:
     except RequestFailed as error:
         return error.status == 404
     return False
+
+
+@pytest.mark.parametrize(
+    ("key", "spec"),
+    [
+        ("/registry/priorityclasses/broken", {}),
+        ("/registry/priorityclasses/broken", {"priorityClassName": "broken"}),
+        ("/registry/limitranges/default/broken", {}),
+        ("/registry/resourcequotas/default/broken", {}),
+        ("/registry/runtimeclasses/broken", {"runtimeClassName": "broken"}),
+        ("/registry/minions/broken", {"nodeName": "broken"}),
+    ],
+)
+def test_a_pod_that_is_judged_by_what_cannot_be_read_is_refused_with_its_key(
+    tmp_path: Path, key: str, spec: dict[str, Any]
+) -> None:
+    put(tmp_path / "db", {key: b"junk"})
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+    with serving(tmp_path) as server:
+        status = refusal(server, "POST", "/api/v1/namespaces/default/pods", pod)
+        assert status["code"] == 500
+        assert "panic" not in status["message"]
+        assert key in json.dumps(status)
+
+
+def test_a_webhook_behind_what_cannot_be_read_is_one_that_cannot_be_reached(tmp_path: Path) -> None:
+    put(tmp_path / "db", {"/registry/services/specs/default/hook": b"junk"})
+    hook = {
+        "name": "a.example.com",
+        "sideEffects": "None",
+        "failurePolicy": "Ignore",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"name": "hook", "namespace": "default"}},
+        "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["secrets"]}],
+    }
+    hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    with serving(tmp_path) as server:
+        stored = server.request("POST", hooks, {"metadata": {"name": "h"}, "webhooks": [hook]})
+        assert server.request("POST", SECRETS, secret("ignored"))["kind"] == "Secret"
+        stored["webhooks"][0]["failurePolicy"] = "Fail"
+        server.request("PUT", f"{hooks}/h", stored)
+        message = refusal(server, "POST", SECRETS, secret("refused"))["message"]
+        assert message.startswith('Internal error occurred: failed calling webhook "a.example.com"')
+        assert "/registry/services/specs/default/hook" in message

@@ -28,6 +28,7 @@ from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
 from watchkeeper.admission.podsecurity.plugin import PodSecurity
 from watchkeeper.admission.quota.plugin import ResourceQuotas
 from watchkeeper.admission.runtime_class import RuntimeClass
+from watchkeeper.aio.http_client import ResolveError
 from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
 from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
 from watchkeeper.apis.catalog import ResourceInfo
@@ -44,6 +45,7 @@ from watchkeeper.endpoints.handlers.openapi import OpenAPIPaths
 from watchkeeper.endpoints.installer import Installer
 from watchkeeper.endpoints.openapi.documents import OpenAPI
 from watchkeeper.endpoints.scope import ServedTable, Services
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, StorageSpec
@@ -262,7 +264,7 @@ class Assembly:
     async def load_allocations(self) -> None:
         """Learn what existing Services have been allocated. Called once, before anything is served."""
         try:
-            services = await self.list_objects(SERVICES)
+            services = await self._list(SERVICES)
         except CorruptObjects:
             self.allocator.load(await self._readable(SERVICES))
             return  # what records are left over cannot be told
@@ -284,32 +286,37 @@ class Assembly:
         return found
 
     async def _find_uid(self, resource: str, namespace: str, name: str) -> str | None:
-        store = self.store("", resource)
-        key = f"{store.prefix}/{namespace}/{name}" if namespace else f"{store.prefix}/{name}"
-        try:
-            return (await store.storage.get(key)).attributes.uid
-        except KeyNotFound:
-            return None
+        found = await self._get(self.store("", resource), f"{namespace}/{name}" if namespace else name)
+        return found.attributes.uid if found is not None else None
 
     async def list_objects(self, resource: GroupResource) -> list[Object]:
-        """All objects of a resource, as the cache has them."""
+        """All objects of a resource, as the cache has them. Raises ApiError."""
+        try:
+            return await self._list(resource)
+        except StorageError as error:
+            raise to_api_error(error, resource, "", "list") from error
+
+    async def _list(self, resource: GroupResource, namespace: str = "") -> list[Object]:
         store = self.registry.find(resource)
-        found = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
+        prefix = f"{store.prefix}/{namespace}/" if namespace else f"{store.prefix}/"
+        found = await store.storage.get_list(prefix, ListOptions(resource_version="0"))
         return [item.data() for item in found.items]
 
     async def list_in(self, resource: GroupResource, namespace: str) -> list[Object]:
         """The objects of a namespace, as the cache has them after taking in what has been written here.
 
-        Costs next to nothing when there are none.
+        Costs next to nothing when there are none. Raises ApiError.
         """
         store = self.registry.find(resource)
-        prefix = f"{store.prefix}/{namespace}/"
-        # The first list starts the cache; from then on it knows how many there are.
-        if resource in self._cached and not await store.storage.count(prefix):
-            return []
-        found = await store.storage.get_list(prefix, ListOptions(resource_version="0"))
+        try:
+            # The first list starts the cache; from then on it knows how many there are.
+            if resource in self._cached and not await store.storage.count(f"{store.prefix}/{namespace}/"):
+                return []
+            found = await self._list(resource, namespace)
+        except StorageError as error:
+            raise to_api_error(error, resource, "", "list") from error
         self._cached.add(resource)
-        return [item.data() for item in found.items]
+        return found
 
     def _namespace_is_ending(self, name: str) -> bool | Awaitable[bool | None] | None:
         store = self.store("", "namespaces")
@@ -325,41 +332,47 @@ class Assembly:
         return self._read_namespace(name)
 
     async def _read_namespace(self, name: str) -> bool | None:
-        store = self.store("", "namespaces")
-        try:
-            found = await store.storage.get(f"{store.prefix}/{name}")
-        except KeyNotFound:
-            return None
-        except StorageError as error:
-            raise to_api_error(error, store.resource, name, "get") from error
-        status: Object = found.data().get("status") or {}
-        return status.get("phase") == "Terminating"
+        found = await self._find(self.store("", "namespaces"), name)
+        return None if found is None else (found.get("status") or {}).get("phase") == "Terminating"
 
     def find_namespace(self, name: str) -> Object | Awaitable[Object | None] | None:
-        """A Namespace as it is stored, None when it does not exist; an awaitable when memory cannot tell."""
+        """A Namespace as it is stored, None when it does not exist; an awaitable when memory cannot tell.
+
+        Raises ApiError.
+        """
         store = self.store("", "namespaces")
         found = store.storage.get_nowait(f"{store.prefix}/{name}", resource_version="")
         return found.data() if found is not None else self._find(store, name)
 
     async def _find_service(self, namespace: str, name: str) -> Object | None:
-        return await self._find(self.store("", "services"), f"{namespace}/{name}")
+        try:
+            return await self._find(self.store("", "services"), f"{namespace}/{name}")
+        except ApiError as error:
+            # So that a webhook behind it counts as one that cannot be reached.
+            raise ResolveError(error.message) from error
 
     async def _find(self, store: Store, key: str) -> Object | None:
+        found = await self._get(store, key)
+        return found.data() if found is not None else None
+
+    async def _get(self, store: Store, key: str) -> StoredObject | None:
         try:
-            return (await store.storage.get(f"{store.prefix}/{key}")).data()
+            return await store.storage.get(f"{store.prefix}/{key}")
         except KeyNotFound:
             return None
+        except StorageError as error:
+            raise to_api_error(error, store.resource, key.rpartition("/")[2], "get") from error
 
     async def _find_priority_class(self, name: str) -> Object | None:
         store = self.store("scheduling.k8s.io", "priorityclasses")
-        if not name:
-            classes = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
-            marked = (item.data() for item in classes.items if b'"globalDefault":true' in item.tail)
-            return min((c for c in marked if c.get("globalDefault")), key=lambda c: c.get("value", 0), default=None)
+        if name:
+            return await self._find(store, name)
         try:
-            return (await store.storage.get(f"{store.prefix}/{name}")).data()
-        except KeyNotFound:
-            return None
+            classes = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
+        except StorageError as error:
+            raise to_api_error(error, store.resource, "", "list") from error
+        marked = (item.data() for item in classes.items if b'"globalDefault":true' in item.tail)
+        return min((c for c in marked if c.get("globalDefault")), key=lambda c: c.get("value", 0), default=None)
 
     # -- the end ----------------------------------------------------------------------------------------------
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from watchkeeper.admission.podsecurity.level import PREFIX
+from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.store import Store
-from watchkeeper.storage.errors import KeyNotFound
+from watchkeeper.storage.errors import KeyNotFound, StorageError
 from watchkeeper.storage.interface import StoredObject
 
 _MARK = PREFIX.encode()
@@ -21,7 +22,10 @@ class SecurityLabels:
         self._find = namespaces
 
     def __call__(self, namespace: str) -> Mapping[str, str] | Awaitable[Mapping[str, str]]:
-        """The labels of a namespace, none when it does not exist; an awaitable when memory cannot tell."""
+        """The labels of a namespace, none when it does not exist; an awaitable when memory cannot tell.
+
+        Raises ApiError.
+        """
         store = self._find()
         key = f"{store.prefix}/{namespace}"
         found = store.storage.get_nowait(key, resource_version="")
@@ -36,6 +40,8 @@ class SecurityLabels:
             return _labels(await store.storage.get(key))
         except KeyNotFound:
             return _NONE
+        except StorageError as error:
+            raise to_api_error(error, store.resource, key.rpartition("/")[2], "get") from error
 
 
 def _labels(namespace: StoredObject) -> Mapping[str, str]:
