@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import posixpath
+from typing import Any, TypeVar
 
 import orjson
 
+from watchkeeper.runtime.json_syntax import syntax_error
 from watchkeeper.storage.errors import InvalidRequest
 
 _VERSION = "meta.k8s.io/v1"
 _INVALID = "invalid continue token: continue key is not valid"
+T = TypeVar("T", str, int)
+_JSON_TYPES = {str: "string", bool: "bool", list: "array", dict: "object"}
 
 LATEST = -1
 """The revision in a token that goes on inconsistently."""
@@ -34,15 +39,8 @@ def decode(token: str, prefix: str) -> tuple[str, int]:
 
     A token cannot lead out of the prefix: a start key with `..` or empty segments is refused.
     """
-    try:
-        data = orjson.loads(_decode_base64(token))
-    except (binascii.Error, ValueError) as e:
-        raise InvalidRequest(f"{_INVALID}: {e}") from None
-    if not isinstance(data, dict):
-        raise InvalidRequest(f"{_INVALID}: not an object")
-    version, revision, start = data.get("v", ""), data.get("rv", 0), data.get("start", "")
-    if not (isinstance(version, str) and isinstance(revision, int) and isinstance(start, str)):
-        raise InvalidRequest(f"{_INVALID}: wrong type")
+    data = _read(token)
+    version, revision, start = _field(data, "v", ""), _field(data, "rv", 0), _field(data, "start", "")
     if version != _VERSION:
         raise InvalidRequest(f"{_INVALID}: server does not recognize this encoded version {version}")
     if revision == 0:
@@ -53,6 +51,40 @@ def decode(token: str, prefix: str) -> tuple[str, int]:
     if path.startswith("//") or posixpath.normpath(path) != path:
         raise InvalidRequest(f"{_INVALID}: {start}")
     return prefix + path[1:], revision
+
+
+def _read(token: str) -> dict[str, Any]:
+    """What a token holds; a null counts as nothing."""
+    try:
+        raw = _decode_base64(token)
+    except ValueError as error:
+        raise InvalidRequest(f"{_INVALID}: {error}") from None
+    try:
+        data = orjson.loads(raw)
+    except ValueError:
+        fault = syntax_error(raw)
+        if fault is not None:
+            raise InvalidRequest(f"{_INVALID}: {fault}") from None
+        data = json.loads(raw.decode(errors="replace"))  # only its text is no UTF-8
+    if data is not None and not isinstance(data, dict):
+        raise _wrong_type(data, "value of type storage.continueToken")
+    return data or {}
+
+
+def _field(data: dict[str, Any], name: str, absent: T) -> T:
+    value = data.get(name)
+    if value is None:
+        return absent
+    if type(value) is not type(absent):
+        wanted = "string" if isinstance(absent, str) else "int64"
+        raise _wrong_type(value, f"struct field continueToken.{name} of type {wanted}")
+    found: T = value
+    return found
+
+
+def _wrong_type(value: object, target: str) -> InvalidRequest:
+    kind = _JSON_TYPES.get(type(value), "number")
+    return InvalidRequest(f"{_INVALID}: json: cannot unmarshal {kind} into Go {target}")
 
 
 def _decode_base64(token: str) -> bytes:
