@@ -57,11 +57,22 @@ _GROUP_OF_OLD = {
 """Where kinds are now that began in `extensions`; Events of both groups are the same."""
 
 
+def _by_kind() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for version, kinds in _KINDS.items():
+        for kind in kinds.split():
+            found.setdefault(kind, []).append(version)
+    return found
+
+
+_VERSIONS = _by_kind()
+_NONE: frozenset[str] = frozenset()
+
+
 def retired_versions(gvk: GroupVersionKind) -> frozenset[str]:
     """The versions, as `group/version`, at which objects of a kind are recognized although none is served there."""
-    return frozenset(
-        version
-        for version, kinds in _KINDS.items()
-        if gvk.kind in kinds.split()
-        and (version.partition("/")[0] == gvk.group or _GROUP_OF_OLD.get(gvk.kind) == gvk.group)
-    )
+    versions = _VERSIONS.get(gvk.kind)
+    if versions is None:
+        return _NONE
+    moved = _GROUP_OF_OLD.get(gvk.kind) == gvk.group
+    return frozenset(version for version in versions if moved or version.partition("/")[0] == gvk.group)
