@@ -175,6 +175,50 @@ def test_a_server_starts_for_the_repair_of_what_it_needs_itself(tmp_path: Path, 
         assert server.request("GET", path.rpartition("/")[0])["kind"].endswith("List")
 
 
+@pytest.mark.parametrize(
+    ("key", "path", "content"),
+    [
+        (
+            "/registry/clusterroles/x",
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/x",
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": ["odd"]},
+        ),
+        (
+            "/registry/validatingwebhookconfigurations/x",
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/x",
+            {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": "ValidatingWebhookConfiguration",
+                "webhooks": ["odd"],
+            },
+        ),
+    ],
+)
+def test_a_server_starts_for_the_repair_of_what_it_makes_nothing_of(
+    tmp_path: Path, key: str, path: str, content: dict[str, Any]
+) -> None:
+    stored = {**content, "metadata": {"name": "x", "uid": "u"}}
+    put(tmp_path / "db", {key: json.dumps(stored).encode()})
+    with serving(tmp_path) as server:
+        with pytest.raises(RequestFailed):
+            server.request("GET", "/readyz")
+        server.request("DELETE", path)
+        deadline = time.monotonic() + 20
+        while not is_ready(server) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert is_ready(server)
+
+
+def is_ready(server: Handle) -> bool:
+    try:
+        server.request("GET", "/readyz")
+    except RequestFailed:
+        return False
+    except ValueError:
+        pass  # it is not JSON, but an answer
+    return True
+
+
 def definition() -> dict[str, Any]:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     versions = [{"name": n, "served": True, "storage": n == "v1", "schema": schema} for n in ("v1", "v2")]

@@ -40,6 +40,10 @@ class Followed(Protocol):
         ...
 
 
+class _NotUnderstood(Exception):
+    """Objects that can be read, but are not what their kind is: some other program has stored them."""
+
+
 class PolicyFeed:
     """Follows kinds, each by a watch that begins with what there is and is opened anew when it ends."""
 
@@ -67,7 +71,7 @@ class PolicyFeed:
         self._tasks.start(kind, self._follow(kind, storage, prefix))
 
     async def wait(self) -> None:
-        """Return once all objects are known, but for kinds of which some cannot be read."""
+        """Return once all objects are known, but for kinds of which some cannot be read or understood."""
         for tried in self._tried.values():
             await tried.wait()
 
@@ -116,6 +120,9 @@ class PolicyFeed:
             except CorruptObjects as error:
                 log.error("no %s is known until all can be read: %s", kind, error)
                 self._tried[kind].set()
+            except _NotUnderstood as error:
+                log.error("what is known of %s stays as it is until all can be understood: %s", kind, error)
+                self._tried[kind].set()
             except Exception as error:
                 log.warning("cannot follow %s: %r", kind, error)
             await asyncio.sleep(backoff.next())
@@ -130,7 +137,7 @@ class PolicyFeed:
                     self._apply(kind, event)
                 elif event.type is EventType.BOOKMARK:
                     if event.initial_events_end:
-                        self._policy.replace(kind, [stored.data() for stored in initial])
+                        self._replace(kind, initial)
                         self._revisions[kind] = {stored.key: stored.resource_version for stored in initial}
                         self._synced[kind].set()
                         self._tried[kind].set()
@@ -140,6 +147,12 @@ class PolicyFeed:
                     initial.append(event.object)
             self._moved()
 
+    def _replace(self, kind: str, items: list[StoredObject]) -> None:
+        try:
+            self._policy.replace(kind, [stored.data() for stored in items])
+        except Exception as error:
+            raise _NotUnderstood(f"one of {len(items)}: {error!r}") from error
+
     def _apply(self, kind: str, event: WatchEvent) -> None:
         if event.object is None:
             return
@@ -148,5 +161,8 @@ class PolicyFeed:
             self._policy.remove(stored.data())
             self._revisions[kind].pop(stored.key, None)
         else:
-            self._policy.put(stored.data())
+            try:
+                self._policy.put(stored.data())
+            except Exception as error:
+                raise _NotUnderstood(f"{stored.key}: {error!r}") from error
             self._revisions[kind][stored.key] = stored.resource_version
