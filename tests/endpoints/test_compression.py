@@ -49,6 +49,8 @@ def test_a_list_is_the_same_compressed_and_not(server: Handle, limit: str) -> No
 
     plain, packed = listed(), listed(**{"Accept-Encoding": "gzip"})
     assert (plain[0], packed[0]) == ("", "gzip")
+    assert listed(**{"Accept-Encoding": "br, gzip"})[0] == "gzip"
+    assert listed(**{"Accept-Encoding": "gzip;q=0, x-gzip"})[0] == "", "it is refused"
     assert json.loads(gzip.decompress(packed[1]))["items"] == json.loads(plain[1])["items"]
     assert len(packed[1]) < len(plain[1]) / 10
 

@@ -34,7 +34,7 @@ async def list_collection(request: Request, scope: Scope) -> Response:
 def list_response(request: Request, renderer: Renderer, accepted: Accepted, result: ListResult) -> Response:
     """Write a list result: small ones whole, large ones in pieces, compressed when asked."""
     items = result.items
-    packed = "gzip" in request.header(b"accept-encoding")
+    packed = _takes_gzip(request.header(b"accept-encoding"))
     if not accepted.pretty and accepted.media_type == "application/json":
         size = sum([len(item.tail) for item in items])
         if size >= GZIP_THRESHOLD:
@@ -48,6 +48,11 @@ def list_response(request: Request, renderer: Renderer, accepted: Accepted, resu
         response.body = gzip(response.body)
         response.headers = (*response.headers, *_GZIP_HEADERS)
     return response
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Whether gzip is named, as it is and without a weight: `gzip;q=0` refuses it."""
+    return "gzip" in accepted and any(name.strip() == "gzip" for name in accepted.split(","))
 
 
 _GZIP_HEADERS: tuple[Header, ...] = ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
