@@ -232,3 +232,27 @@ def test_any_resource_can_be_counted_but_events() -> None:
     assert judged(store, request(widget, "widgets", "Widget", "example.io")) == [""]
     assert judged(store, request(widget, "widgets", "Widget", "example.io")) != [""]
     assert judged(store, request(widget, "events", "Event")) == [""]
+
+
+def test_whoever_is_being_charged_when_the_server_ends_is_cancelled() -> None:
+    class Hanging(Store):
+        async def read(self, namespace: str) -> list[Object]:
+            if reading.is_set():
+                await asyncio.Event().wait()
+            reading.set()
+            return await super().read(namespace)
+
+    async def run() -> None:
+        plugin = ResourceQuotas(Hanging(quota({"pods": "1"})))
+        waiting = plugin.validate(request({"metadata": {"name": "p"}, "spec": {"containers": []}}))
+        assert waiting is not None
+        charging = asyncio.ensure_future(waiting)
+        await reading.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        await plugin.close()
+        await asyncio.wait([charging], timeout=5)
+        assert charging.cancelled()
+
+    reading = asyncio.Event()
+    asyncio.run(run())

@@ -76,6 +76,10 @@ class QuotaLedger:
                 except Exception as error:
                     for waiter in batch:
                         waiter.fail(error)
+                except asyncio.CancelledError:
+                    for waiter in batch:
+                        waiter.done.cancel()
+                    raise
         finally:
             for waiter in self._waiting.pop(namespace):
                 waiter.done.cancel()
