@@ -14,6 +14,7 @@ from watchkeeper.testing.handle import Handle
 
 PODS = "/api/v1/namespaces/default/pods"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+SERVICES = "/api/v1/namespaces/default/services"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 MERGE = "application/merge-patch+json"
 OTHER = "11111111-2222-3333-4444-555555555555"
@@ -36,6 +37,8 @@ def server() -> Iterator[Handle]:
         running.request("POST", PODS, pod("a"))
         running.request("POST", PODS, pod("b", "x", "y"))
         running.request("POST", DEPLOYMENTS, deployment())
+        service = {"metadata": {"name": "s"}, "spec": {"clusterIP": "None", "ports": [{"port": 80}]}}
+        running.request("POST", SERVICES, service)
         running.request("POST", CONFIGMAPS, {"metadata": {"name": "c"}})
         yield running
 
@@ -83,7 +86,9 @@ def test_with_several_containers_one_must_be_named(server: Handle) -> None:
         (f"{PODS}/a:80/proxy/", 400, "address not allowed"),
         (f"{PODS}/ftp:a:80/proxy/", 400, 'invalid pod request "ftp:a:80"'),
         (f"{PODS}/absent:80/proxy/", 404, 'pods "absent" not found'),
-        ("/api/v1/namespaces/default/services/:80/proxy/", 400, 'invalid service request ":80"'),
+        (f"{SERVICES}/:80/proxy/", 400, 'invalid service request ":80"'),
+        (f"{SERVICES}/s:81/proxy/", 503, 'no service port 81 found for service "s"'),
+        (f"{SERVICES}/http:s:80/proxy/", 503, 'no endpoints available for service "s"'),
     ],
 )
 def test_a_proxy_names_what_it_leads_to(server: Handle, path: str, code: int, message: str) -> None:

@@ -32,7 +32,7 @@ class PodConnect:
     async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
         """Raise what keeps the connection from being made."""
         if self.subresource == "proxy":
-            name = _proxied(request, "pod")
+            name, _ = _proxied(request, "pod")
             raise _unreachable_pod((await self.pods.get(ctx, name, "")).data())
         pod = (await self.pods.get(ctx, request.name, "")).data()
         if self.subresource in ("exec", "attach"):
@@ -84,8 +84,12 @@ class ServiceProxy:
 
     async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
         """Raise that nobody stands behind the Service."""
-        await self.services.get(ctx, _proxied(request, "service"), "")
-        raise errors.service_unavailable(f'no endpoints available for service "{request.name}"')
+        name, port = _proxied(request, "service")
+        service = (await self.services.get(ctx, name, "")).data()
+        known = [each.get("port") for each in service["spec"].get("ports") or ()]
+        if port.isascii() and port.isdigit() and int(port) not in known:
+            raise errors.service_unavailable(f"no service port {int(port)} found for service {go_quote(name)}")
+        raise errors.service_unavailable(f"no endpoints available for service {go_quote(name)}")
 
 
 def _first(request: ConnectRequest, name: str) -> str:
@@ -93,13 +97,13 @@ def _first(request: ConnectRequest, name: str) -> str:
     return values[0] if values else ""
 
 
-def _proxied(request: ConnectRequest, kind: str) -> str:
-    """The name in `name`, `name:port` or `scheme:name:port`. Raises a 400."""
+def _proxied(request: ConnectRequest, kind: str) -> tuple[str, str]:
+    """The name and the port in `name`, `name:port` or `scheme:name:port`. Raises a 400."""
     parts = request.name.split(":")
-    scheme, name = (parts[0], parts[1]) if len(parts) == _WITH_SCHEME else ("", parts[0])
-    if len(parts) > _WITH_SCHEME or not name or scheme not in ("", "http", "https"):
+    scheme = parts.pop(0) if len(parts) == _WITH_SCHEME else ""
+    if len(parts) >= _WITH_SCHEME or not parts[0] or scheme not in ("", "http", "https"):
         raise errors.bad_request(f"invalid {kind} request {go_quote(request.name)}")
-    return name
+    return parts[0], parts[1] if len(parts) > 1 else ""
 
 
 def check_container(pod: Object, container: str) -> None:
