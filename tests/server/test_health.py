@@ -1,9 +1,13 @@
 """Health endpoints, in the words of the reference."""
 
 import asyncio
+import io
+import logging
+import urllib.request
 
 from watchkeeper.request.request import Request
-from watchkeeper.server.health import Check, Health, Unhealthy
+from watchkeeper.server.health import LOG, Check, Health, Unhealthy
+from watchkeeper.testing import Server
 
 
 def ask(health, path, query=""):
@@ -72,3 +76,24 @@ def test_a_check_belongs_to_the_endpoints_it_names():
     assert ask(found, "/livez")[0] == 200
     assert ask(found, "/readyz")[0] == 500
     assert ask(found, "/livez/shutdown")[0] == 404
+
+
+def test_a_log_that_cannot_be_written_is_a_failure():
+    found, stream = health(LOG), io.StringIO()
+    handler = logging.StreamHandler(stream)
+    logging.getLogger().addHandler(handler)
+    try:
+        assert ask(found, "/livez/log") == (200, "ok")
+        stream.flush = failing
+        assert ask(found, "/livez/log") == (500, "internal server error: the disk is gone\n")
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+
+def test_a_server_has_the_checks_that_monitors_of_kube_apiserver_name():
+    with Server(storage="memory:") as server:
+        context = server.ssl_context()
+        for path in ("/healthz/log", "/livez/log", "/readyz/log", "/readyz/informer-sync", "/readyz/shutdown"):
+            asked = urllib.request.Request(server.url + path, headers={"Authorization": f"Bearer {server.token}"})
+            with urllib.request.urlopen(asked, context=context) as answer:
+                assert (answer.status, answer.read()) == (200, b"ok")

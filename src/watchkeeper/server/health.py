@@ -34,7 +34,14 @@ def ping() -> None:
     """The check that only tells that there is somebody to ask."""
 
 
+def log_is_written() -> None:
+    """The check that what is logged can be written. Raises what a handler raises that cannot."""
+    for handler in logging.getLogger().handlers:
+        handler.flush()
+
+
 PING = Check("ping", ping)
+LOG = Check("log", log_is_written)
 
 
 class Health:

@@ -38,7 +38,7 @@ from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.credentials import Credentials, load_credentials
 from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.followed_store import FollowedStore
-from watchkeeper.server.health import Check, Health, Unhealthy
+from watchkeeper.server.health import LOG, Check, Health, Unhealthy
 from watchkeeper.server.http.listener import Listener
 from watchkeeper.server.identity import IdentityLease
 from watchkeeper.server.kubeconfig import write_kubeconfig
@@ -87,6 +87,7 @@ class Server:
         self.urls: list[str] = []
         """How it is reached, the first one best."""
         self._undo: list[tuple[str, Callable[[], object]]] = []
+        self._feeds: list[PolicyFeed] = []
         """What `stop` does, last first."""
         self.credentials: Credentials
         self.storage: StorageFactory
@@ -220,6 +221,7 @@ class Server:
     async def _follow(self, name: str, followed: Followed, resources: Mapping[str, GroupResource]) -> None:
         """Keep something equal to the objects of some kinds; returns once it knows them all."""
         feed = PolicyFeed(followed)
+        self._feeds.append(feed)
         self._undo.append((name, feed.close))
         for kind, resource in resources.items():
             store = self.assembly.store(resource.group, resource.resource)
@@ -286,12 +288,19 @@ class Server:
         return paths, prefixes
 
     def _add_checks(self) -> None:
+        self.health.add(LOG)
         for name, check in self.storage.checks().items():
             self.health.add(Check(name, functools.partial(_require_well, check)))
         self.health.add(Check("etcd-readiness", self._check_readiness, of=("readyz",)))
+        self.health.add(Check("informer-sync", self._check_followed, of=("readyz",)))
         stopping = Check("shutdown", lambda: _require(self.state is State.READY, f"the server is {self.state.value}"),
                          of=("readyz",))  # fmt: skip
         self.health.add(stopping)
+
+    def _check_followed(self) -> None:
+        """Whether all is known of what the server follows, under the name that kube-apiserver has for it."""
+        missing = [kind for feed in self._feeds for kind in feed.missing()]
+        _require(not missing, f"{len(missing)} informers not started yet: {missing}")
 
     async def _check_readiness(self) -> None:
         """A read that a majority has to confirm."""
