@@ -66,6 +66,13 @@ def test_it_prints_where_it_serves_and_how_to_reach_it(tmp_path):
         assert process.wait(10) == 0
 
 
+def test_the_line_to_paste_works_in_any_directory(tmp_path):
+    directory = Path(os.path.relpath(tmp_path / "a place"))
+    with running(directory, "--storage", "memory:") as (_, lines):
+        script = f'{lines[1]}; cat "$KUBECONFIG"'
+        assert json.loads(subprocess.check_output(["sh", "-c", script], cwd="/"))["kind"] == "Config"
+
+
 def test_what_is_private_is_private(tmp_path):
     with running(tmp_path, "--storage", "memory:"):
         for name in ("ca.key", "serving.key", "admin.token", "kubeconfig"):

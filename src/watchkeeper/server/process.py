@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import shlex
 import signal
 import sys
 
@@ -93,8 +94,8 @@ def _on_signal(stop: asyncio.Event) -> None:
 
 
 def _announce(server: Server) -> None:
-    """Tell how to reach the server; standard output carries nothing else."""
+    """Tell how to reach the server, in a line for a shell in any directory; standard output carries nothing else."""
     for url in server.urls:
         print(f"serving on {url}")
-    print(f"export KUBECONFIG={server.kubeconfig}")
+    print(f"export KUBECONFIG={shlex.quote(str(server.kubeconfig.absolute()))}")
     sys.stdout.flush()
