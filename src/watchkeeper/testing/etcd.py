@@ -44,6 +44,21 @@ def _flags_for_tests(program: Path) -> tuple[str, ...]:
     return tuple(flag + value for flag, value in wanted.items() if f" {flag} " in text)
 
 
+class _Guard:
+    """Kills a process when this one has died, however that came: it waits for the end of a pipe that we hold."""
+
+    def __init__(self, pid: int) -> None:
+        script = f"read _ || kill -9 {pid}"
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def dismiss(self) -> None:
+        """Let the process be."""
+        self._process.kill()
+        self._process.communicate()
+
+
 class EtcdMember:
     """One member: a process, its data, and its addresses."""
 
@@ -59,6 +74,7 @@ class EtcdMember:
         self._certificates = certificates
         self._flags = tuple(flags)
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: _Guard | None = None
         self._cluster = ""
 
     def __repr__(self) -> str:
@@ -97,6 +113,7 @@ class EtcdMember:
             ]
         with (self._folder / f"{self.name}.log").open("ab") as log:
             self._process = subprocess.Popen(arguments, stdout=log, stderr=log)
+        self._guard = _Guard(self._process.pid)
 
     def restart(self) -> None:
         """Start again with the data that is there."""
@@ -104,6 +121,9 @@ class EtcdMember:
 
     def kill(self) -> None:
         """End the process at once, as a crash would."""
+        if self._guard is not None:
+            self._guard.dismiss()
+            self._guard = None
         if self._process is not None:
             self._process.kill()
             self._process.wait()

@@ -1,0 +1,40 @@
+"""No etcd outlives the process that has started it for its tests."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from watchkeeper.testing.etcd import find_etcd
+
+pytestmark = [pytest.mark.etcd, pytest.mark.skipif(find_etcd() is None, reason="there is no etcd")]
+
+PROGRAM = """
+import os, sys
+from pathlib import Path
+from watchkeeper.testing.etcd import EtcdCluster
+cluster = EtcdCluster(Path(sys.argv[1]))
+cluster.start()
+print(cluster.members[0]._process.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_an_etcd_dies_with_whoever_started_it(tmp_path: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True, check=False)
+    pid = int(ended.stdout)
+    deadline = time.monotonic() + 20
+    while _lives(pid):
+        assert time.monotonic() < deadline, "it lives on"
+        time.sleep(0.02)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
