@@ -39,6 +39,8 @@ def server() -> Iterator[Handle]:
         running.request("POST", DEPLOYMENTS, deployment())
         service = {"metadata": {"name": "s"}, "spec": {"clusterIP": "None", "ports": [{"port": 80}]}}
         running.request("POST", SERVICES, service)
+        running.request("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "worker"}})
+        running.request("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "k"}})
         running.request("POST", CONFIGMAPS, {"metadata": {"name": "c"}})
         yield running
 
@@ -149,3 +151,24 @@ def test_options_of_a_deletion_must_be_such_options(server: Handle) -> None:
     assert status["message"] == (
         "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
     )
+
+
+@pytest.mark.parametrize(
+    ("bound", "code", "message"),
+    [
+        (
+            {"kind": "Pod", "name": "a"},
+            400,
+            'cannot bind token for serviceaccount "worker" to pod running with different serviceaccount name.',
+        ),
+        ({"kind": "ConfigMap", "name": "c"}, 400, "cannot bind token to object of type /v1, Kind=ConfigMap"),
+        ({"kind": "Secret", "name": "k", "uid": OTHER}, 409, 'Operation cannot be fulfilled on Secret "k": the UID'),
+    ],
+)
+def test_a_token_is_bound_to_what_it_may_be_bound_to(
+    server: Handle, bound: dict[str, str], code: int, message: str
+) -> None:
+    body = {"spec": {"boundObjectRef": {"apiVersion": "v1", **bound}}}
+    status = refused(server, "POST", "/api/v1/namespaces/default/serviceaccounts/worker/token", body)
+    assert status["code"] == code
+    assert status["message"].startswith(message)

@@ -7,8 +7,8 @@ from typing import Any
 
 from watchkeeper.authn.service_account_tokens import Bound, ServiceAccountTokens
 from watchkeeper.meta import errors
-from watchkeeper.meta.field import FieldError, invalid
-from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.meta.field import FieldError, go_quote, invalid
+from watchkeeper.meta.gvk import GroupKind, GroupResource
 from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.rest import Context, CreateOptions, Object, Result
 from watchkeeper.registry.store import Store
@@ -60,19 +60,20 @@ class TokenStore:
     async def _bound(self, ctx: Context, reference: Object | None, account: str) -> Bound | None:
         if not reference:
             return None
-        kind, name = reference.get("kind", ""), reference.get("name", "")
-        store = self._bindable.get(kind)
+        kind, name = reference.get("kind") or "", reference.get("name") or ""
+        group, _, version = (reference.get("apiVersion") or "").rpartition("/")
+        store = self._bindable.get(kind) if not group else None
         if store is None:
-            raise errors.bad_request(f"cannot bind token for serviceaccount {account!r} to object of type {kind}")
+            raise errors.bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
         found = (await store.get(ctx, name, "")).data()
+        if kind == "Pod" and (found["spec"].get("serviceAccountName") or "") != account:
+            why = f"cannot bind token for serviceaccount {go_quote(account)} to pod running with"
+            raise errors.bad_request(f"{why} different serviceaccount name.")
         uid = found["metadata"]["uid"]
         wanted = reference.get("uid")
         if wanted and wanted != uid:
             why = f"the UID in the bound object reference ({wanted}) does not match the UID in record. The object might"
-            raise errors.conflict(store.resource, name, f"{why} have been deleted and then recreated")
-        if kind == "Pod" and (found["spec"].get("serviceAccountName") or "") != account:
-            why = f"cannot bind token for serviceaccount {account!r} to pod running with different serviceaccount name."
-            raise errors.bad_request(why)
+            raise errors.conflict(GroupResource("", kind), name, f"{why} have been deleted and then recreated")
         return Bound(kind.lower(), name, uid)
 
 
