@@ -160,6 +160,25 @@ def test_resyncs_go_to_those_who_want_them() -> None:
     run(scenario())
 
 
+def test_who_wants_resyncs_sooner_than_those_before_gets_them_sooner() -> None:
+    async def scenario() -> None:
+        rig = Rig()
+        rig.source.items, rig.source.version = [obj("a", 1)], 1
+        slow = Record()
+        rig.informer.add_handler(slow, resync_seconds=3600)
+        async with rig:
+            await rig.clock.advance(1)
+            rig.informer.add_handler(rig.record, resync_seconds=10)
+            rig.record.taken()
+            await rig.clock.advance(21)
+            assert rig.record.taken() == [("update", "1", "1")] * 2
+            assert slow.taken() == [("add", "a", True)]
+            await rig.clock.advance(3600)
+            assert slow.taken() == [("update", "1", "1")]
+
+    run(scenario())
+
+
 def test_a_handler_that_fails_keeps_nobody_else_from_being_told(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Record):
         def on_add(self, o: Any, *, is_in_initial_list: bool) -> None:

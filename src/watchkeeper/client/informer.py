@@ -127,18 +127,31 @@ class Informer:
 
     async def _resync(self) -> None:
         while True:
-            wanted = [r for r in self._registrations if r.resync_seconds]
-            if not wanted:
-                self._resync_wanted.clear()
-                await self._resync_wanted.wait()
-                continue
-            await self._clock.sleep(min(r.next_resync for r in wanted) - self._clock.monotonic())
+            self._resync_wanted.clear()
+            await self._until_resync(
+                min((r.next_resync for r in self._registrations if r.resync_seconds), default=None)
+            )
             now = self._clock.monotonic()
             due = [r for r in self._registrations if r.resync_seconds and r.next_resync <= now]
             for registration in due:
                 registration.next_resync = now + registration.resync_seconds
-            for obj in self.indexer.list():
+            for obj in self.indexer.list() if due else ():
                 self._updated(due, obj, obj)
+
+    async def _until_resync(self, due: float | None) -> None:
+        """Wait until then, or until somebody comes who may want it sooner."""
+        if due is None:
+            await self._resync_wanted.wait()
+            return
+        waiting = (
+            asyncio.create_task(self._clock.sleep(due - self._clock.monotonic()), name=f"{self.name}/resync-due"),
+            asyncio.create_task(self._resync_wanted.wait(), name=f"{self.name}/resync-wanted"),
+        )
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
 
     # -- reflector.Sink -------------------------------------------------------------------------------------------
 
