@@ -128,3 +128,15 @@ def test_a_servers_own_kubeconfig_works_over_tls_and_a_socket(tmp_path: Path) ->
         config = load_config(server.kubeconfig)
         assert config.url.startswith("https://")
         assert asyncio.run(version(config)) == "1"
+
+
+@pytest.mark.parametrize("extra", [{"as-groups": ["g"]}, {"as-user-extra": {"k": ["v"]}}])
+def test_impersonation_is_never_done_by_half(tmp_path: Path, extra: dict[str, object]) -> None:
+    path = write(tmp_path / "config", users=[{"name": "me", "user": {"token": "t", "as": "you", **extra}}])
+    with pytest.raises(ConfigError, match="impersonation with as-"):
+        load_config(path)
+
+
+def test_the_uid_of_whoever_is_impersonated_is_sent(tmp_path: Path) -> None:
+    path = write(tmp_path / "config", users=[{"name": "me", "user": {"token": "t", "as": "you", "as-uid": "1"}}])
+    assert load_config(path).headers == {"Impersonate-User": "you", "Impersonate-Uid": "1"}

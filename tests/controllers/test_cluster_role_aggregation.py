@@ -43,6 +43,12 @@ def test_rules_come_by_selector_and_name_and_each_once() -> None:
     assert collected(*roles) == ["a", "both", "z", "more"]
 
 
+def test_a_selector_that_is_none_is_told() -> None:
+    broken = {**role("broken"), "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"not a key": "x"}}]}}
+    with pytest.raises(ValueError, match="not a key"):
+        collected(broken, role("a", rule("a")))
+
+
 def test_a_role_does_not_collect_itself_and_some_collect_nothing() -> None:
     own = {**collecting("own", {"to": "all"}), "rules": [rule("own")]}
     own["metadata"]["labels"] = {"to": "all"}

@@ -126,9 +126,14 @@ def _config(cluster: _Part, user: _Part, namespace: str, where: str) -> ClientCo
         if user.entry.get(unsupported):
             raise ConfigError(f"{where}: credentials by {unsupported} are not supported; use a token or a certificate")
     password = (user.text("username"), user.text("password")) if user.text("username") else None
+    for unsupported in ("as-groups", "as-user-extra"):
+        if user.entry.get(unsupported):
+            raise ConfigError(f"{where}: impersonation with {unsupported} is not supported; impersonate a user only")
     headers: dict[str, str] = {}
     if user.text("as"):
         headers["Impersonate-User"] = user.text("as")
+    if user.text("as-uid"):
+        headers["Impersonate-Uid"] = user.text("as-uid")
     return ClientConfig(
         url=url.rstrip("/"),
         token=user.text("token"),

@@ -82,7 +82,11 @@ class ClusterRoleAggregationController:
         """Write the rules that differ; False when some could not be written."""
         done = True
         for name, role in list(self._roles.items()):
-            rules = collected_rules(role, self._roles)
+            try:
+                rules = collected_rules(role, self._roles)
+            except ValueError as error:  # stored by another program: the API refuses such selectors
+                log.warning("cannot tell which roles clusterrole %s selects: %s", name, error)
+                continue
             if rules is None or rules == (role.get("rules") or []):
                 continue
             try:
@@ -102,7 +106,10 @@ class ClusterRoleAggregationController:
 
 
 def collected_rules(role: Mapping[str, Any], roles: Mapping[str, Object]) -> list[Object] | None:
-    """The rules of all roles that a role selects, by name for each selector, each rule once; None if it does not."""
+    """The rules of all roles that a role selects, by name for each selector, each rule once; None if it does not.
+
+    Raises ValueError for a selector that is none.
+    """
     aggregation = role.get("aggregationRule")
     if not aggregation:
         return None
