@@ -209,6 +209,24 @@ def test_a_server_starts_for_the_repair_of_what_it_makes_nothing_of(
         assert is_ready(server)
 
 
+def test_nothing_is_written_past_a_policy_that_nobody_understands(tmp_path: Path) -> None:
+    group = "admissionregistration.k8s.io"
+    broken = {"apiVersion": f"{group}/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "x", "uid": "u"}}
+    put(tmp_path / "db", {"/registry/validatingadmissionpolicies/x": json.dumps({**broken, "spec": "odd"}).encode()})
+    configmaps = "/api/v1/namespaces/default/configmaps"
+    with serving(tmp_path) as server:
+        found = refusal(server, "POST", configmaps, {"metadata": {"name": "c"}})
+        assert (found["code"], found["message"]) == (
+            403,
+            'configmaps "c" is forbidden: not yet ready to handle request',
+        )
+        server.request("DELETE", f"/apis/{group}/v1/validatingadmissionpolicies/x")
+        deadline = time.monotonic() + 20
+        while not is_ready(server) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert server.request("POST", configmaps, {"metadata": {"name": "c"}})["metadata"]["name"] == "c"
+
+
 def is_ready(server: Handle) -> bool:
     try:
         server.request("GET", "/readyz")

@@ -27,6 +27,7 @@ from watchkeeper.admission.pod_topology_labels import PodTopologyLabels
 from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
 from watchkeeper.admission.podsecurity.plugin import PodSecurity
 from watchkeeper.admission.quota.plugin import ResourceQuotas
+from watchkeeper.admission.readiness import ConfigurationKnown
 from watchkeeper.admission.runtime_class import RuntimeClass
 from watchkeeper.aio.http_client import ResolveError
 from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
@@ -144,6 +145,7 @@ class Assembly:
             find_service=self._find_service,
         )
         self.quotas = ResourceQuotas(ServedQuotas(self.served, self.list_in))
+        self.configuration = ConfigurationKnown()
         self.services = Services(
             scheme=self.scheme,
             admission=Chain([*self._plugins(), *options.extra_plugins]),
@@ -250,6 +252,7 @@ class Assembly:
             CertificateSubjectRestriction(),
             DefaultIngressClass(lambda: self.list_objects(GroupResource("networking.k8s.io", "ingressclasses"))),
             PodTopologyLabels(lambda name: self._find(self.store("", "nodes"), name)),
+            self.configuration,
             self.policies.mutating,
             self.webhooks.mutating,
             self.policies.validating,

@@ -150,7 +150,9 @@ class Server:
         await self.assembly.load_allocations()
         await self._bootstrap(_port_of(sockets))
         for name, followed, followed_resources in self.assembly.followed():
-            await self._follow(name, followed, followed_resources)
+            feed = await self._follow(name, followed, followed_resources)
+            if followed is self.assembly.policies or followed is self.assembly.webhooks:
+                self.assembly.configuration.until(feed.missing)
         self.assembly.custom.start()
         await self.assembly.custom.wait()
         if options.app:
@@ -218,8 +220,8 @@ class Server:
         await bootstrap.policy()
         await self._follow("rbac-policy", self.policy, RESOURCES)
 
-    async def _follow(self, name: str, followed: Followed, resources: Mapping[str, GroupResource]) -> None:
-        """Keep something equal to the objects of some kinds; returns once it knows them all."""
+    async def _follow(self, name: str, followed: Followed, resources: Mapping[str, GroupResource]) -> PolicyFeed:
+        """Keep something equal to the objects of some kinds; returns once it knows them all that it can know."""
         feed = PolicyFeed(followed)
         self._feeds.append(feed)
         self._undo.append((name, feed.close))
@@ -230,6 +232,7 @@ class Server:
                 store.feed = feed
         self.health.add(Check(name, lambda: _require(not feed.missing(), f"unknown: {feed.missing()}")))
         await feed.wait()
+        return feed
 
     def _app(self, authorizer: Authorizer, authenticator: RequestAuthenticator) -> App:
         options = self.options
