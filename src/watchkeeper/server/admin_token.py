@@ -26,6 +26,6 @@ def admin_token(directory: Path, given: str = "") -> str:
         raise StartupError(f"cannot read {path}: {error}") from error
     if kept:
         return kept
-    token = secrets.token_urlsafe(32)
+    token = secrets.token_hex(32)  # no dash in front, which command lines would take for an option
     write_private(path, token.encode() + b"\n")
     return token
