@@ -114,7 +114,7 @@ def go_float(value: float) -> str:
 
 
 _LARGE_EXPONENT = 6
-"""From here on Go writes an exponent, unless there are more digits before the point than that."""
+"""The power of ten from which on Go writes an exponent."""
 
 
 def in_key_order(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from watchkeeper.meta.field import go_float
 from watchkeeper.runtime.yaml_scalars import resolve
 
 _TAG = "tag:yaml.org,2002:"
@@ -47,20 +48,7 @@ def _represent_text(dumper: yaml.CSafeDumper, text: str) -> yaml.ScalarNode:
 def _represent_float(dumper: yaml.CSafeDumper, value: float) -> yaml.ScalarNode:
     if value.is_integer() and abs(value) < 1e18:
         return dumper.represent_int(int(value))
-    return dumper.represent_scalar(f"{_TAG}float", _go_float(value))
-
-
-def _go_float(value: float) -> str:
-    """A float in the shortest form that reads back the same, with an exponent from a million on."""
-    digits, _, exponent = f"{value:e}".partition("e")
-    shortest = repr(value)
-    if -4 <= int(exponent) < 6 and "e" not in shortest:
-        return shortest
-    for precision in range(18):
-        digits, _, exponent = f"{value:.{precision}e}".partition("e")
-        if float(f"{digits}e{exponent}") == value:
-            break
-    return f"{digits}e{exponent}"
+    return dumper.represent_scalar(f"{_TAG}float", go_float(value))
 
 
 def _represent_mapping(dumper: yaml.CSafeDumper, fields: dict[str, Any]) -> yaml.MappingNode:

@@ -11,18 +11,15 @@ import functools
 import json
 import math
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 import orjson
 
-from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.field import go_float, go_quote
 
 Path = tuple[str, ...]
 """Elements from the root of an object down."""
 
-_EXPONENT_FROM = 6
-"""The power of ten from which on Go writes a float with an exponent."""
 _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -116,7 +113,7 @@ def element_text(element: str) -> str:
 
 def path_text(path: Path) -> str:
     """A path for people, as conflicts show it: as it was recorded, so that all numbers are floats."""
-    return "".join(_text(element, float_text) for element in path)
+    return "".join(_text(element, _as_recorded) for element in path)
 
 
 def _text(element: str, number: Callable[[float], str]) -> str:
@@ -142,18 +139,12 @@ def value_text(value: Any, number: Callable[[float], str]) -> str:
         return f"[{','.join(value_text(v, number) for v in value)}]"
     if isinstance(value, dict):
         return "".join(f"{k}={value_text(v, number)}" for k, v in value.items())
-    return float_text(value) if isinstance(value, float) else number(value)
+    return go_float(value) if isinstance(value, float) else number(value)
 
 
-def float_text(value: float) -> str:
-    """A number as Go's %v prints a float64: 80, 1.5, 1e+06."""
-    sign, digits, exponent = Decimal(repr(float(value))).normalize().as_tuple()
-    assert isinstance(exponent, int), f"{value} is no JSON"
-    power = len(digits) + exponent - 1
-    if -4 <= power < _EXPONENT_FROM or value == 0:
-        return f"{Decimal((sign, digits, exponent)):f}"
-    first, rest = digits[0], "".join(map(str, digits[1:]))
-    return f"{'-' if sign else ''}{first}{'.' if rest else ''}{rest}e{power:+03d}"
+def _as_recorded(value: float) -> str:
+    """A number as it is shown once a record of owners has been read: every number in one is a float."""
+    return go_float(float(value))
 
 
 def _go_json(value: Any) -> str:
