@@ -7,8 +7,8 @@ from typing import Any
 
 from watchkeeper.apis.admissionregistration.expressions import Expressions, Scope, Unchecked, Use
 from watchkeeper.apis.admissionregistration.policy_parts import (
-    BINDING_TABLE,
     PolicyValidator,
+    binding_behavior,
     conditions_may_differ,
     default_binding,
     default_policy,
@@ -98,16 +98,7 @@ def mutating_behaviors(expressions: Expressions) -> list[KindBehavior]:
         has_generation=True,
         table=policy_table("mutations", "Mutations", "How many changes it makes."),
     )
-    binding = KindBehavior(
-        kind=GroupKind(GROUP, "MutatingAdmissionPolicyBinding"),
-        validate=_validate_binding,
-        validate_update=lambda new, _old: _validate_binding(new),
-        allow_unconditional_update=False,
-        has_status=False,
-        has_generation=True,
-        table=BINDING_TABLE,
-    )
-    return [policy, binding]
+    return [policy, binding_behavior("MutatingAdmissionPolicyBinding", _validate_binding)]
 
 
 BEHAVIORS = mutating_behaviors(Unchecked())

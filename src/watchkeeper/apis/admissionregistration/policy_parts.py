@@ -13,7 +13,8 @@ from watchkeeper.apis.admissionregistration.rules import (
     default_match_resources,
     validate_match_resources,
 )
-from watchkeeper.apis.behavior import Column, TableSpec
+from watchkeeper.apis.admissionregistration.webhooks import GROUP
+from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.validation.names import (
     is_dns1035_label,
     is_dns1123_subdomain,
@@ -22,6 +23,7 @@ from watchkeeper.apis.validation.names import (
 )
 from watchkeeper.apis.validation.selectors import validate_label_selector
 from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
+from watchkeeper.meta.gvk import GroupKind
 
 Object = dict[str, Any]
 Part = Mapping[str, Any]
@@ -189,7 +191,7 @@ def _shown_requirement(requirement: Part) -> str:
     return f"LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},"
 
 
-BINDING_TABLE = TableSpec(
+_BINDING_TABLE = TableSpec(
     columns=(
         printing.NAME,
         Column("PolicyName", "string", "The policy it puts in force."),
@@ -201,3 +203,16 @@ BINDING_TABLE = TableSpec(
 
 PolicyValidator = Callable[[Object, Object | None], list[FieldError]]
 """(new, old or None when the policy is new) -> all that is wrong."""
+
+
+def binding_behavior(kind: str, validate: Callable[[Object], list[FieldError]]) -> KindBehavior:
+    """The behavior of bindings of a kind, which are checked at each write as at the first."""
+    return KindBehavior(
+        kind=GroupKind(GROUP, kind),
+        validate=validate,
+        validate_update=lambda new, _old: validate(new),
+        allow_unconditional_update=False,
+        has_status=False,
+        has_generation=True,
+        table=_BINDING_TABLE,
+    )

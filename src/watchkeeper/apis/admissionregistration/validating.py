@@ -7,8 +7,8 @@ from typing import Any
 
 from watchkeeper.apis.admissionregistration.expressions import Expressions, Scope, Unchecked, Use
 from watchkeeper.apis.admissionregistration.policy_parts import (
-    BINDING_TABLE,
     PolicyValidator,
+    binding_behavior,
     conditions_may_differ,
     default_binding,
     default_policy,
@@ -155,16 +155,7 @@ def validating_behaviors(expressions: Expressions) -> list[KindBehavior]:
         has_generation=True,
         table=policy_table("validations", "Validations", "How many rules it has."),
     )
-    binding = KindBehavior(
-        kind=GroupKind(GROUP, "ValidatingAdmissionPolicyBinding"),
-        validate=_validate_binding,
-        validate_update=lambda new, _old: _validate_binding(new),
-        allow_unconditional_update=False,
-        has_status=False,
-        has_generation=True,
-        table=BINDING_TABLE,
-    )
-    return [policy, binding]
+    return [policy, binding_behavior("ValidatingAdmissionPolicyBinding", _validate_binding)]
 
 
 BEHAVIORS = validating_behaviors(Unchecked())
