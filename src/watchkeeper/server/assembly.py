@@ -53,7 +53,7 @@ from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry, Storag
 from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
-from watchkeeper.runtime.scheme import Scheme
+from watchkeeper.runtime.scheme import Scheme, gvk_of
 from watchkeeper.server import admission_policies, admission_webhooks, policy_feed
 from watchkeeper.server.admission_policies import AdmissionPolicies
 from watchkeeper.server.admission_webhooks import AdmissionWebhooks
@@ -211,7 +211,7 @@ class Assembly:
 
     def _decode_old(self, spec: StorageSpec) -> Callable[[Object], Object]:
         def decode(obj: Object) -> Object:
-            kind = self.scheme.kind(_gvk(obj))
+            kind = self.scheme.kind(gvk_of(obj))
             decoded = kind.decode(obj, None)
             if kind.default is not None:
                 kind.default(decoded)
@@ -390,12 +390,6 @@ class Assembly:
         if self.sharing is not None:
             await self.sharing.close()
         self.webhooks.close()
-
-
-def _gvk(obj: Object) -> Any:
-    from watchkeeper.runtime.scheme import gvk_of
-
-    return gvk_of(obj)
 
 
 __all__ = ["Assembly", "AssemblyOptions", "StorageError"]
