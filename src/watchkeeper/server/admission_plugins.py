@@ -1,0 +1,51 @@
+"""The admission plugins that every server has."""
+
+from __future__ import annotations
+
+from watchkeeper.admission.certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+)
+from watchkeeper.admission.interface import Plugin
+from watchkeeper.admission.limits.ranger import LimitRanger
+from watchkeeper.admission.namespace_lifecycle import NamespaceLifecycle
+from watchkeeper.admission.objects import (
+    DefaultIngressClass,
+    DefaultStorageClass,
+    PersistentVolumeClaimResize,
+    StorageObjectInUseProtection,
+    TaintNodesByCondition,
+)
+from watchkeeper.admission.pod_topology_labels import PodTopologyLabels
+from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
+from watchkeeper.admission.podsecurity.plugin import PodSecurity
+from watchkeeper.admission.runtime_class import RuntimeClass
+from watchkeeper.authz.interface import Authorizer
+from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.server.security_labels import SecurityLabels
+from watchkeeper.server.stored_objects import StoredObjects
+
+
+def builtin_plugins(stored: StoredObjects, authorizer: Authorizer) -> list[Plugin]:
+    """Those that nobody has to configure, in the order in which they run. Policies, webhooks and quotas come after."""
+    return [
+        NamespaceLifecycle(stored.namespace_is_ending),
+        LimitRanger(lambda namespace: stored.list_in(GroupResource("", "limitranges"), namespace)),
+        TaintNodesByCondition(),
+        PodSecurity(
+            SecurityLabels(lambda: stored.store("", "namespaces")),
+            lambda namespace: stored.list_in(GroupResource("", "pods"), namespace),
+        ),
+        Priority(stored.find_priority_class),
+        DefaultTolerationSeconds(),
+        StorageObjectInUseProtection(),
+        DefaultStorageClass(lambda: stored.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
+        PersistentVolumeClaimResize(lambda: stored.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
+        RuntimeClass(lambda name: stored.find(stored.store("node.k8s.io", "runtimeclasses"), name)),
+        CertificateApproval(authorizer),
+        CertificateSigning(authorizer),
+        CertificateSubjectRestriction(),
+        DefaultIngressClass(lambda: stored.list_objects(GroupResource("networking.k8s.io", "ingressclasses"))),
+        PodTopologyLabels(lambda name: stored.find(stored.store("", "nodes"), name)),
+    ]

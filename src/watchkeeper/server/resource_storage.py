@@ -1,0 +1,60 @@
+"""Opens the storage of built-in resources: how they are encoded, and how older versions of them are read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from watchkeeper.apis.protobuf import object_of
+from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.builtin import StorageSpec
+from watchkeeper.runtime.scheme import Scheme, gvk_of
+from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.factory import StorageFactory
+from watchkeeper.storage.interface import Interface, ObjectCodec, StoredObject
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+
+class ResourceStorage:
+    """The storages of one factory, for the kinds of one scheme."""
+
+    def __init__(self, factory: StorageFactory, scheme: Scheme) -> None:
+        self._factory = factory
+        self._scheme = scheme
+
+    def open(self, spec: StorageSpec) -> Interface:
+        """The storage of a resource."""
+        behavior = spec.behavior
+        codec = JsonCodec(
+            spec.kind,
+            behavior.selectable_fields,
+            decode_old=self._decode_old(spec),
+            protobuf=object_of,
+        )
+        fields = (behavior.trigger_field,) if behavior.trigger_field else ()
+        return self._factory.storage(spec.resource, codec, index_fields=fields)
+
+    def _decode_old(self, spec: StorageSpec) -> Callable[[Object], Object]:
+        def decode(obj: Object) -> Object:
+            kind = self._scheme.kind(gvk_of(obj))
+            decoded = kind.decode(obj, None)
+            if kind.default is not None:
+                kind.default(decoded)
+            return self._scheme.convert(decoded, spec.kind)
+
+        return decode
+
+    async def readable(self, resource: GroupResource, codec: ObjectCodec) -> list[Object]:
+        """The stored objects that can be read; what cannot is logged."""
+        assert isinstance(codec, JsonCodec)
+        found: list[Object] = []
+        async for item in self._factory.scan(resource, codec):
+            if isinstance(item, StoredObject):
+                found.append(item.data())
+            else:
+                log.error("not everything is known of %s: %s", resource, item)
+        return found

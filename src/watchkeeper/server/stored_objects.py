@@ -1,0 +1,128 @@
+"""What the server itself has to know of stored objects while it judges requests."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from watchkeeper.aio.http_client import ResolveError
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.builtin import BuiltinRegistry
+from watchkeeper.registry.errors import to_api_error
+from watchkeeper.registry.store import Store
+from watchkeeper.storage.errors import KeyNotFound, StorageError
+from watchkeeper.storage.interface import ListOptions, StoredObject
+
+Object = dict[str, Any]
+
+
+class StoredObjects:
+    """Objects of built-in resources, read past admission and authorization."""
+
+    def __init__(self, registry: BuiltinRegistry) -> None:
+        self._registry = registry
+        self._cached: set[GroupResource] = set()
+
+    def store(self, group: str, resource: str) -> Store:
+        """The registry store of a built-in resource."""
+        return self._registry.find(GroupResource(group, resource))
+
+    async def find_uid(self, resource: str, namespace: str, name: str) -> str | None:
+        """The uid of an object, None when there is none. Raises ApiError."""
+        found = await self.get(self.store("", resource), f"{namespace}/{name}" if namespace else name)
+        return found.attributes.uid if found is not None else None
+
+    async def list_objects(self, resource: GroupResource) -> list[Object]:
+        """All objects of a resource, as the cache has them. Raises ApiError."""
+        try:
+            return await self.all_of(resource)
+        except StorageError as error:
+            raise to_api_error(error, resource, "", "list") from error
+
+    async def all_of(self, resource: GroupResource, namespace: str = "") -> list[Object]:
+        """All objects of a resource, or of a namespace of it, as the cache has them. Raises StorageError."""
+        store = self._registry.find(resource)
+        prefix = f"{store.prefix}/{namespace}/" if namespace else f"{store.prefix}/"
+        found = await store.storage.get_list(prefix, ListOptions(resource_version="0"))
+        return [item.data() for item in found.items]
+
+    async def list_in(self, resource: GroupResource, namespace: str) -> list[Object]:
+        """The objects of a namespace, as the cache has them after taking in what has been written here.
+
+        Costs next to nothing when there are none. Raises ApiError.
+        """
+        store = self._registry.find(resource)
+        try:
+            # The first list starts the cache; from then on it knows how many there are.
+            if resource in self._cached and not await store.storage.count(f"{store.prefix}/{namespace}/"):
+                return []
+            found = await self.all_of(resource, namespace)
+        except StorageError as error:
+            raise to_api_error(error, resource, "", "list") from error
+        self._cached.add(resource)
+        return found
+
+    def namespace_is_ending(self, name: str) -> bool | Awaitable[bool | None] | None:
+        """Whether a Namespace is about to go, None when there is none; an awaitable when memory cannot tell.
+
+        Raises ApiError.
+        """
+        store = self.store("", "namespaces")
+        key = f"{store.prefix}/{name}"
+        found = store.storage.get_nowait(key, resource_version="")
+        if found is not None:
+            return b'"phase":"Terminating"' in found.tail
+        # Whoever shares the store may have changed it a moment ago. One that is there and not ending is good enough, as
+        # it is for kube-apiserver: what is created too late goes with the rest, for its contents are listed anew.
+        cached = store.storage.get_nowait(key, resource_version="0")
+        if cached is not None and b'"phase":"Terminating"' not in cached.tail:
+            return False
+        return self._read_namespace(name)
+
+    async def _read_namespace(self, name: str) -> bool | None:
+        found = await self.find(self.store("", "namespaces"), name)
+        return None if found is None else (found.get("status") or {}).get("phase") == "Terminating"
+
+    def find_namespace(self, name: str) -> Object | Awaitable[Object | None] | None:
+        """A Namespace as it is stored, None when it does not exist; an awaitable when memory cannot tell.
+
+        Raises ApiError.
+        """
+        store = self.store("", "namespaces")
+        found = store.storage.get_nowait(f"{store.prefix}/{name}", resource_version="")
+        return found.data() if found is not None else self.find(store, name)
+
+    async def find_service(self, namespace: str, name: str) -> Object | None:
+        """A Service, None when there is none. Raises ResolveError."""
+        try:
+            return await self.find(self.store("", "services"), f"{namespace}/{name}")
+        except ApiError as error:
+            # So that a webhook behind it counts as one that cannot be reached.
+            raise ResolveError(error.message) from error
+
+    async def find(self, store: Store, key: str) -> Object | None:
+        """An object by what follows the prefix of its resource in its key, None when there is none. Raises ApiError."""
+        found = await self.get(store, key)
+        return found.data() if found is not None else None
+
+    async def get(self, store: Store, key: str) -> StoredObject | None:
+        """The same, as it is stored. Raises ApiError."""
+        try:
+            return await store.storage.get(f"{store.prefix}/{key}")
+        except KeyNotFound:
+            return None
+        except StorageError as error:
+            raise to_api_error(error, store.resource, key.rpartition("/")[2], "get") from error
+
+    async def find_priority_class(self, name: str) -> Object | None:
+        """A PriorityClass; with no name the one that is for Pods that name none. Raises ApiError."""
+        store = self.store("scheduling.k8s.io", "priorityclasses")
+        if name:
+            return await self.find(store, name)
+        try:
+            classes = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
+        except StorageError as error:
+            raise to_api_error(error, store.resource, "", "list") from error
+        marked = (item.data() for item in classes.items if b'"globalDefault":true' in item.tail)
+        return min((c for c in marked if c.get("globalDefault")), key=lambda c: c.get("value", 0), default=None)
