@@ -99,8 +99,17 @@ def test_a_refusal_says_who_may_not_do_what_where(asked, message):
     assert (refused.value.code, refused.value.message) == (403, message)
 
 
+class Unconcerned:
+    def responding(self, status, body, *, lasting):
+        pass
+
+    def panicked(self):
+        pass
+
+
 def test_a_reason_is_told_and_noted_for_the_audit():
     asked = request()
+    asked.observer = Unconcerned()
     with pytest.raises(ApiError, match=r'namespace "ns": because$'):
         run(Authorization(Fixed(Answer(Decision.DENY, "because"), later=True))(asked))
     assert asked.audit["authorization.k8s.io/decision"] == "forbid"

@@ -80,6 +80,8 @@ class App:
     def _respond_now(self, request: Request, exchange: Exchange, response: Response) -> None:
         status = 500
         try:
+            if request.observer is not None:
+                request.observer.responding(response.status, response.body, lasting=False)
             headers = response.all_headers(request)
             headers.append(self._audit_header(request))
             exchange.respond(response.status, headers, response.body)
@@ -101,6 +103,9 @@ class App:
                 except Exception:
                     response = self._panicked(request)
             status = response.status
+            if request.observer is not None:
+                lasting = response.stream is not None and request.info.long_running
+                request.observer.responding(status, response.body, lasting=lasting)
             response.headers = (*response.headers, self._audit_header(request))
             await response.send(request)
         finally:
@@ -111,6 +116,8 @@ class App:
         """The answer to the exception that is being handled."""
         if limit := _exceeded_limit(sys.exception()):
             return render_error(request, errors.bad_request(limit))
+        if request.observer is not None:
+            request.observer.panicked()
         log.exception("panic while serving %s %s", request.method, request.path)
         return render_error(request, _panic(request))
 
@@ -165,7 +172,7 @@ class App:
             raise errors.timeout("request did not complete within the allotted timeout") from None
 
     def _audit_header(self, request: Request) -> Header:
-        given = request.header(b"audit-id")
+        given = request.audit_id or request.header(b"audit-id")
         if given:
             return (b"audit-id", given.encode("latin-1"))
         self._audit_count = (self._audit_count + 1) & 0xFFFFFFFFFFFF

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 from watchkeeper.meta import errors
@@ -27,8 +27,10 @@ class Request:
         "_params",
         "audit",
         "audit_details",
+        "audit_id",
         "info",
         "method",
+        "observer",
         "path",
         "query",
         "receive",
@@ -57,6 +59,10 @@ class Request:
         """Annotations for the audit log."""
         self.audit_details: dict[str, str] = {}
         """Annotations that are logged only where request bodies are too."""
+        self.audit_id: str = ""
+        """What the audit log calls the request, "" where nobody asked yet."""
+        self.observer: Observer | None = None
+        """Who is told how the request is answered."""
         self._headers: dict[bytes, bytes] | None = None
         self._params: dict[str, list[str]] | None = None
         self._done: list[Callable[[int], None]] = []
@@ -130,6 +136,18 @@ class Request:
         for callback in self._done:
             callback(status)
         self._done.clear()
+
+
+class Observer(Protocol):
+    """Follows the answer to one request. What it does must not raise."""
+
+    def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
+        """The answer is about to go out. Of streams `body` is empty; `lasting` ones have no end of their own."""
+        ...
+
+    def panicked(self) -> None:
+        """The server has failed; the answer that tells so comes next."""
+        ...
 
 
 class ClientGone(Exception):

@@ -140,6 +140,12 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="LIST")  # fmt: skip
     a.add("--watch-cache-check-interval", "how often caches are compared with the storage, 0 for never", default=300.0,
           kind=seconds, metavar="S")  # fmt: skip
+    a.add("--audit-policy-file", "an audit.k8s.io/v1 Policy: which requests are told of", kind=Path, metavar="FILE")
+    a.add("--audit-log-path", "where they are told of, - for standard output", default="", metavar="FILE")
+    a.add("--audit-log-maxsize", "megabytes after which a new file is begun, 0 for never", default=100, kind=int,
+          metavar="MB")  # fmt: skip
+    a.add("--audit-log-maxbackup", "how many older files are kept, 0 for all", default=0, kind=int, metavar="N")
+    a.add("--audit-log-maxage", "how many days older files are kept, 0 for ever", default=0, kind=int, metavar="DAYS")
     a.add("--shutdown-grace", "how long requests may go on when the server stops", default=10.0, kind=seconds,
           metavar="S")  # fmt: skip
     a.add("--log-format", "text or json", default="text", metavar="FORMAT")

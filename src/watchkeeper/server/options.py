@@ -109,6 +109,16 @@ class ServeOptions:
     """Resources to leave out of that, such as `deployments.apps#0`; caches of other sizes fit by themselves."""
     watch_cache_check_interval: float = 300.0
     """How often what is in memory is compared with what is stored; 0 is never."""
+    audit_policy_file: Path | None = None
+    """An audit.k8s.io/v1 Policy: which requests are told of in the audit log."""
+    audit_log_path: str = ""
+    """The file of the audit log, `-` for standard output, "" for none."""
+    audit_log_maxsize: int = 100
+    """Megabytes after which a new file is begun; 0 is never."""
+    audit_log_maxbackup: int = 0
+    """How many older files are kept, 0 for all of them."""
+    audit_log_maxage: int = 0
+    """How many days older files are kept, 0 for ever."""
     shutdown_grace: float = 10.0
     log_format: str = "text"
     log_level: str = "info"
@@ -135,6 +145,15 @@ class ServeOptions:
             raise StartupError("--etcd-certfile and --etcd-keyfile go together")
         if (self.etcd_password or self.etcd_password_file is not None) and not self.etcd_username:
             raise StartupError("an etcd password needs --etcd-username")
+        if self.audit_log_path and self.audit_policy_file is None:
+            raise StartupError("--audit-log-path needs --audit-policy-file, which says what is told of")
+        for flag, number in (
+            ("--audit-log-maxsize", self.audit_log_maxsize),
+            ("--audit-log-maxbackup", self.audit_log_maxbackup),
+            ("--audit-log-maxage", self.audit_log_maxage),
+        ):
+            if number < 0:
+                raise StartupError(f"{flag} {number} can't be a negative number")
         for name in self.controllers:
             if name not in CONTROLLERS:
                 raise StartupError(f"--controllers: {name!r} is none of {', '.join(CONTROLLERS)}")

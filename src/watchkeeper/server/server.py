@@ -34,6 +34,7 @@ from watchkeeper.kv.errors import KVError
 from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
+from watchkeeper.server.audit import open_audit_log
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.credentials import Credentials, load_credentials
 from watchkeeper.server.files import make_private_dir
@@ -159,7 +160,7 @@ class Server:
             self.assembly.custom.declare(options.app)
         if options.crds is not None:
             await self.assembly.custom.install(options.crds)
-        app = self._app(authorizer, authenticator)
+        app = await self._app(authorizer, authenticator)
         self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
         self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))
         self._add_checks()
@@ -234,7 +235,7 @@ class Server:
         await feed.wait()
         return feed
 
-    def _app(self, authorizer: Authorizer, authenticator: RequestAuthenticator) -> App:
+    async def _app(self, authorizer: Authorizer, authenticator: RequestAuthenticator) -> App:
         options = self.options
         authentication = Authentication(authenticator)
         in_flight = MaxInFlight(
@@ -260,6 +261,12 @@ class Server:
             in_flight,
             Authorization(authorizer),
         ]
+        if (opened := await open_audit_log(options)) is not None:
+            auditing, audit_log = opened
+            self._undo.append(("audit log", audit_log.close))
+            self.metrics.add(auditing.collect)
+            filters.insert(filters.index(authentication), auditing.watch_failures)
+            filters.insert(filters.index(authentication) + 1, auditing)
         paths, prefixes = self._paths()
         return App(
             filters=filters,

@@ -26,6 +26,8 @@ class Authorization:
     def __call__(self, request: Request) -> Awaitable[Response | None] | None:
         """Ask the authorizer. Raises a 403."""
         if request.user.is_master:
+            if request.observer is not None:
+                _note(request, "allow", "")
             return None
         question = attributes_of(request)
         answer = self._authorizer.authorize(question)
@@ -41,10 +43,15 @@ async def _wait(request: Request, question: Attributes, pending: Awaitable[Answe
 
 
 def _judge(request: Request, question: Attributes, answer: Answer) -> None:
-    request.audit["authorization.k8s.io/decision"] = "allow" if answer.allowed else "forbid"
-    request.audit["authorization.k8s.io/reason"] = answer.reason
+    if request.observer is not None:
+        _note(request, "allow" if answer.allowed else "forbid", answer.reason)
     if not answer.allowed:
         raise forbidden_error(question, answer.reason)
+
+
+def _note(request: Request, decision: str, reason: str) -> None:
+    request.audit["authorization.k8s.io/decision"] = decision
+    request.audit["authorization.k8s.io/reason"] = reason
 
 
 _NO_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

@@ -1,0 +1,176 @@
+"""The file that audit events are written to, and how it is kept from growing forever."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import sys
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from watchkeeper.aio.tasks import TaskOwner
+
+log = logging.getLogger(__name__)
+
+MAX_WAITING = 64 << 20
+"""Bytes of events that may wait for a slow disk; what comes on top is dropped and counted."""
+_MEGABYTE = 1 << 20
+_DAY = 86400.0
+_STAMP = "%Y-%m-%dT%H-%M-%S"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """Where events go; `-` is standard output, which is not rotated."""
+
+    path: str
+    max_size: int = 100
+    """Megabytes (2^20) after which a new file is begun, 0 for never."""
+    max_backups: int = 0
+    """So many older files are kept, 0 for all."""
+    max_age: int = 0
+    """Days that older files are kept, 0 for ever."""
+
+
+class AuditLog:
+    """Takes lines and writes them in order, in a thread of its own.
+
+    A line is written within moments, not before the request that it tells of is answered: `kill -9` may lose the last
+    ones, an orderly end loses none.
+    """
+
+    def __init__(self, options: LogOptions) -> None:
+        self._file = _RotatedFile(options)
+        self._lines: list[bytes] = []
+        self._waiting = 0
+        self._wanted = asyncio.Event()
+        self._tasks = TaskOwner("audit-log")
+        self.events = 0
+        """Lines taken."""
+        self.dropped = 0
+        """Lines that could not be written: the disk failed, or was too slow for too long."""
+
+    async def start(self) -> None:
+        """Open the file. Raises OSError when it cannot be written."""
+        await asyncio.to_thread(self._file.open)
+        self._tasks.start("writer", self._run())
+
+    def write(self, line: bytes) -> None:
+        """Take a line, its newline included."""
+        if self._waiting + len(line) > MAX_WAITING:
+            self.dropped += 1
+            return
+        self.events += 1
+        self._lines.append(line)
+        self._waiting += len(line)
+        self._wanted.set()
+
+    async def close(self) -> None:
+        """Write what is left and close the file."""
+        await self._tasks.close()
+        await asyncio.to_thread(self._append, self._take())
+        await asyncio.to_thread(self._file.close)
+
+    async def _run(self) -> None:
+        while True:
+            await self._wanted.wait()
+            # Cancellation does not stop the thread: shielding makes sure that the next batch waits for it.
+            writing = asyncio.get_running_loop().run_in_executor(None, self._append, self._take())
+            try:
+                await asyncio.shield(writing)
+            except asyncio.CancelledError:
+                await writing
+                raise
+
+    def _take(self) -> list[bytes]:
+        lines, self._lines, self._waiting = self._lines, [], 0
+        self._wanted.clear()
+        return lines
+
+    def _append(self, lines: list[bytes]) -> None:
+        if not lines:
+            return
+        try:
+            self._file.append(lines)
+        except OSError as error:
+            self.dropped += len(lines)
+            log.error("%d audit events are lost: %s", len(lines), error)
+
+
+class _RotatedFile:
+    """A file that moves aside when it is full: `audit.log` becomes `audit-2026-01-31T09-30-00.000.log`."""
+
+    def __init__(self, options: LogOptions) -> None:
+        self._options = options
+        self._path = Path(options.path)
+        self._limit = options.max_size * _MEGABYTE
+        self._out: BinaryIO | None = None
+        self._size = 0
+
+    def open(self) -> None:
+        if self._options.path == "-":
+            self._out = sys.stdout.buffer
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Requests may hold secrets, and so may what is told of them.
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._out = os.fdopen(descriptor, "ab", buffering=0)
+        self._size = os.fstat(descriptor).st_size
+
+    def append(self, lines: list[bytes]) -> None:
+        start = 0
+        size = self._size
+        for i, line in enumerate(lines):
+            if self._limit and size + len(line) > self._limit and size:
+                self._write(lines[start:i])
+                self._rotate()
+                start, size = i, 0
+            size += len(line)
+        self._write(lines[start:])
+
+    def _write(self, lines: list[bytes]) -> None:
+        if not lines:
+            return
+        if self._out is None:
+            self.open()
+        assert self._out is not None
+        data = memoryview(b"".join(lines))
+        while data:
+            written = self._out.write(data)
+            data = data[written:]
+            self._size += written
+        self._out.flush()
+
+    def _rotate(self) -> None:
+        if self._options.path == "-":
+            return
+        self.close()
+        now = time.time()
+        stamp = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}.{int(now % 1 * 1000):03d}"
+        self._path.replace(self._path.with_name(f"{self._path.stem}-{stamp}{self._path.suffix}"))
+        self.open()
+        self._forget(now)
+
+    def _forget(self, now: float) -> None:
+        """Remove the files that are too many or too old."""
+        name = re.compile(
+            re.escape(self._path.stem) + r"-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}" + re.escape(self._path.suffix)
+        )
+        backups = sorted((p for p in self._path.parent.iterdir() if name.fullmatch(p.name)), reverse=True)
+        for i, backup in enumerate(backups):
+            with contextlib.suppress(OSError):
+                too_many = self._options.max_backups and i >= self._options.max_backups
+                too_old = self._options.max_age and now - backup.stat().st_mtime > self._options.max_age * _DAY
+                if too_many or too_old:
+                    backup.unlink()
+
+    def close(self) -> None:
+        if self._out is not None and self._out is not sys.stdout.buffer:
+            self._out.close()
+        self._out = None

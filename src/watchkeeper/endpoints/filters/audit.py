@@ -1,0 +1,181 @@
+"""The filters that tell the audit log of requests."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import uuid
+from collections.abc import Iterator
+from typing import Protocol
+
+from watchkeeper.audit.event import Entry
+from watchkeeper.audit.policy import Level, Policy, Stage
+from watchkeeper.endpoints.filters.attributes import attributes_of
+from watchkeeper.endpoints.metrics import Family, Sample
+from watchkeeper.request.request import Receive, Request
+from watchkeeper.request.user import User
+
+_WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_UNAUTHORIZED = 401
+_NOBODY = User("")
+
+
+class Sink(Protocol):
+    """Takes what is told (`audit.log.AuditLog`)."""
+
+    events: int
+    dropped: int
+
+    def write(self, line: bytes) -> None:
+        """Take an event, a line of JSON."""
+        ...
+
+
+class Auditing:
+    """Follows the requests that a policy wants told of, from when it is known who asks."""
+
+    def __init__(self, policy: Policy, sink: Sink) -> None:
+        self._policy = policy
+        self._sink = sink
+        self.levels = dict.fromkeys(Level, 0)
+        """How many requests were told of how fully."""
+
+    def watch_failures(self, request: Request) -> None:
+        """Goes before authentication: who fails it is told of too, but only how."""
+        request.on_done(lambda status: self._refused(request, status))
+
+    def __call__(self, request: Request) -> None:
+        """Goes after authentication and before impersonation."""
+        decision = self._policy.decide(attributes_of(request))
+        self.levels[decision.level] += 1
+        request.audit_id = request.header(b"audit-id") or str(uuid.uuid4())
+        if decision.level is Level.NONE:
+            request.observer = _IGNORED
+            return
+        entry = Entry(request, decision, request.audit_id)
+        observer = _Observer(entry, self._sink)
+        observer.tell(Stage.REQUEST_RECEIVED)
+        request.observer = observer
+        if request.method in _WRITES:
+            request.receive = _listening(request.receive, entry)
+        request.on_done(observer.finished)
+
+    def _refused(self, request: Request, status: int) -> None:
+        if status != _UNAUTHORIZED or request.observer is not None:
+            return
+        request.user = _NOBODY
+        decision = self._policy.decide(attributes_of(request))
+        self.levels[decision.level] += 1
+        if decision.level is Level.NONE:
+            return
+        entry = Entry(request, decision, request.audit_id or str(uuid.uuid4()))
+        entry.attempted(_attempts(request))
+        entry.responded(status)
+        _Observer(entry, self._sink).tell(Stage.RESPONSE_STARTED)
+
+    def collect(self) -> Iterator[Family]:
+        """What was told of, for the metrics."""
+        sink = self._sink
+        yield Family("apiserver_audit_event_total", "counter", "Audit events sent to the log.", (Sample(sink.events),))
+        yield Family(
+            "apiserver_audit_error_total",
+            "counter",
+            "Audit events that could not be written.",
+            (Sample(sink.dropped, (("plugin", "log"),)),),
+        )
+        yield Family(
+            "apiserver_audit_level_total",
+            "counter",
+            "Requests by the level at which they are told of.",
+            [Sample(count, (("level", level.text),)) for level, count in self.levels.items()],
+        )
+
+
+class _Ignored:
+    """Sees a request go by."""
+
+    def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
+        """Nothing is told."""
+
+    def panicked(self) -> None:
+        """Nothing is told."""
+
+
+_IGNORED = _Ignored()
+
+
+class _Observer:
+    """Tells of one request, stage by stage."""
+
+    def __init__(self, entry: Entry, sink: Sink) -> None:
+        self._entry = entry
+        self._sink = sink
+        self._panicked = False
+
+    def tell(self, stage: Stage) -> None:
+        """Write the event of a stage, unless the policy leaves it out."""
+        if stage not in self._entry.decision.omit_stages:
+            self._sink.write(self._entry.line(stage))
+
+    def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
+        """The answer is about to go out; `lasting`: it is a stream without an end of its own."""
+        if self._panicked:
+            return
+        self._entry.responded(status, body)
+        if lasting:
+            self.tell(Stage.RESPONSE_STARTED)
+
+    def panicked(self) -> None:
+        """The server has failed; another answer than the one that was wanted goes out."""
+        self._panicked = True
+        self._entry.panicked()
+
+    def finished(self, status: int) -> None:
+        """The answer has been sent, or failed to be."""
+        if self._panicked:
+            self.tell(Stage.PANIC)
+            return
+        self._entry.responded(status)
+        self.tell(Stage.RESPONSE_COMPLETE)
+
+
+def _listening(receive: Receive, entry: Entry) -> Receive:
+    """The same, noting the body as it is read."""
+    chunks: list[bytes] = []
+
+    async def heard() -> object:
+        message = await receive()
+        if message["type"] == "http.request":
+            chunks.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                entry.requested(b"".join(chunks))
+                chunks.clear()
+        return message
+
+    return heard
+
+
+def _attempts(request: Request) -> str:
+    """In which ways somebody tried to say who they are."""
+    authorization = request.header(b"authorization").strip()
+    scheme, _, credentials = authorization.partition(" ")
+    found = []
+    if scheme.lower() == "basic" and _is_basic(credentials):
+        found.append("basic")
+    if scheme.lower() == "bearer" and authorization != scheme:
+        found.append("bearer")
+    if request.param("access_token").strip():
+        found.append("access_token")
+    exchange = request.scope.get("exchange")
+    if exchange is not None and exchange.peer_certificate() is not None:
+        found.append("x509")
+    if found:
+        return f"Authentication failed, attempted: {', '.join(found)}"
+    return "Authentication failed, no credentials provided"
+
+
+def _is_basic(credentials: str) -> bool:
+    try:
+        return b":" in base64.b64decode(credentials, validate=True)
+    except binascii.Error:
+        return False

@@ -1,0 +1,82 @@
+"""The file of the audit log."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from watchkeeper.audit import log as audit_log
+from watchkeeper.audit.log import AuditLog, LogOptions
+
+
+def run(options: LogOptions, *batches: list[bytes]) -> AuditLog:
+    async def main() -> AuditLog:
+        written = AuditLog(options)
+        await written.start()
+        for batch in batches:
+            for line in batch:
+                written.write(line)
+            await asyncio.sleep(0.01)
+        await written.close()
+        return written
+
+    return asyncio.run(main())
+
+
+def test_lines_stay_in_order_and_nothing_is_left_behind_at_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "logs" / "audit.log"
+    lines = [b"%d\n" % n for n in range(1000)]
+    written = run(LogOptions(path=str(file)), lines[:500], lines[500:])
+    assert file.read_bytes() == b"".join(lines)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert (written.events, written.dropped) == (1000, 0)
+
+
+def test_a_full_file_moves_aside_and_the_oldest_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_log, "_MEGABYTE", 100)
+    file = tmp_path / "audit.log"
+    other = tmp_path / "audit-notes.log"
+    other.write_text("not ours")
+    lines = [b"%039d\n" % n for n in range(10)]
+    run(LogOptions(path=str(file), max_size=1, max_backups=2), *([line] for line in lines))
+    backups = sorted(p for p in tmp_path.iterdir() if p not in (file, other))
+    assert file.read_bytes() == b"".join(lines[8:])
+    assert [p.read_bytes() for p in backups] == [b"".join(lines[4:6]), b"".join(lines[6:8])]
+    assert other.exists()
+
+
+def test_an_existing_file_is_continued(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    run(LogOptions(path=str(file)), [b"one\n"])
+    run(LogOptions(path=str(file)), [b"two\n"])
+    assert file.read_bytes() == b"one\ntwo\n"
+
+
+def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_log, "MAX_WAITING", 10)
+    file = tmp_path / "audit.log"
+    written = run(LogOptions(path=str(file)), [b"12345\n", b"12345\n", b"123\n"])
+    assert file.read_bytes() == b"12345\n123\n"
+    assert (written.events, written.dropped) == (2, 1)
+
+
+def test_a_disk_that_fails_is_counted_and_used_again_when_it_is_back(tmp_path: Path) -> None:
+    async def main() -> AuditLog:
+        written = AuditLog(LogOptions(path=str(file)))
+        await written.start()
+        written._file.close()
+        file.unlink()
+        file.mkdir()
+        written.write(b"lost\n")
+        while not written.dropped:
+            await asyncio.sleep(0.005)
+        file.rmdir()
+        written.write(b"kept\n")
+        await written.close()
+        return written
+
+    file = tmp_path / "audit.log"
+    assert asyncio.run(main()).dropped == 1
+    assert file.read_bytes() == b"kept\n"

@@ -1,0 +1,197 @@
+"""What a running server tells its audit log."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from watchkeeper.server.errors import StartupError
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle, RequestFailed
+
+Object = dict[str, Any]
+BASE = "/api/v1/namespaces/default"
+POLICY = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitManagedFields: true
+rules:
+- {level: None, nonResourceURLs: ["/healthz*"]}
+- {level: Metadata, resources: [{resources: [secrets]}]}
+- {level: Metadata, verbs: [watch]}
+- {level: RequestResponse, omitStages: [RequestReceived], resources: [{resources: [configmaps]}]}
+- {level: Metadata, omitStages: [RequestReceived]}
+"""
+
+
+def serving(directory: Path, policy: str = POLICY) -> Server:
+    file = directory / "policy.yaml"
+    file.write_text(policy)
+    log = str(directory / "audit.log")
+    return Server(insecure_http=True, controllers=(), audit_policy_file=file, audit_log_path=log)
+
+
+def events(directory: Path) -> list[Object]:
+    lines = (directory / "audit.log").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def about(directory: Path, resource: str) -> list[Object]:
+    return [e for e in events(directory) if (e.get("objectRef") or {}).get("resource") == resource]
+
+
+def ask(server: Handle, path: str, **headers: str) -> tuple[int, dict[str, str]]:
+    request = urllib.request.Request(server.url + path, headers=headers)
+    try:
+        with urllib.request.urlopen(request, context=ssl.create_default_context()) as answer:
+            return answer.status, dict(answer.headers)
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers)
+
+
+def test_a_request_is_told_of_with_both_objects(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        made = server.request("POST", f"{BASE}/configmaps", {"metadata": {"name": "c"}, "data": {"a": "b"}})
+    [event] = about(tmp_path, "configmaps")
+    assert (event["kind"], event["apiVersion"]) == ("Event", "audit.k8s.io/v1")
+    assert (event["level"], event["stage"], event["verb"]) == ("RequestResponse", "ResponseComplete", "create")
+    assert event["requestURI"].split("?")[0] == f"{BASE}/configmaps"
+    assert "system:masters" in event["user"]["groups"]
+    assert event["sourceIPs"] == ["127.0.0.1"]
+    assert event["objectRef"] == {
+        "resource": "configmaps", "namespace": "default", "name": "c", "apiVersion": "v1"
+    }  # fmt: skip
+    assert event["responseStatus"] == {"metadata": {}, "code": 201}
+    assert event["requestObject"]["data"] == {"a": "b"}
+    assert event["responseObject"]["metadata"]["uid"] == made["metadata"]["uid"]
+    assert "managedFields" in made["metadata"]
+    assert "managedFields" not in event["responseObject"]["metadata"]
+    assert event["requestReceivedTimestamp"] <= event["stageTimestamp"]
+    assert event["annotations"]["authorization.k8s.io/decision"] == "allow"
+
+
+def test_secrets_stay_out_where_the_policy_says_metadata(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.request("POST", f"{BASE}/secrets", {"metadata": {"name": "s"}, "stringData": {"k": "hidden-value"}})
+        server.request("GET", f"{BASE}/secrets/s")
+    text = (tmp_path / "audit.log").read_text()
+    assert "hidden-value" not in text
+    assert base64.b64encode(b"hidden-value").decode() not in text
+    found = [(e["stage"], e["verb"], e["objectRef"].get("name")) for e in about(tmp_path, "secrets")]
+    assert found == [
+        ("RequestReceived", "create", None),
+        ("ResponseComplete", "create", "s"),
+        ("RequestReceived", "get", "s"),
+        ("ResponseComplete", "get", "s"),
+    ]
+
+
+def test_failures_carry_their_status(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, pytest.raises(RequestFailed):
+        server.request("GET", f"{BASE}/pods/absent")
+    [event] = about(tmp_path, "pods")
+    status = event["responseStatus"]
+    assert (status["code"], status["reason"], status["status"]) == (404, "NotFound", "Failure")
+    assert status["message"] == 'pods "absent" not found'
+    assert "responseObject" not in event
+
+
+def test_who_fails_to_authenticate_is_told_of(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        code, _ = ask(server, f"{BASE}/pods", Authorization="Bearer wrong-token-value")
+    assert code == 401
+    [event] = about(tmp_path, "pods")
+    assert (event["stage"], event["user"]) == ("ResponseStarted", {})
+    assert event["responseStatus"]["message"] == "Authentication failed, attempted: bearer"
+    assert event["responseStatus"]["code"] == 401
+    assert "wrong-token-value" not in (tmp_path / "audit.log").read_text()
+
+
+def test_the_impersonated_user_stands_beside_the_one_who_asks(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        ask(
+            server,
+            f"{BASE}/pods",
+            **{"Authorization": f"Bearer {server.token}", "Impersonate-User": "ann", "Audit-ID": "my-id"},
+        )
+    [event] = about(tmp_path, "pods")
+    assert event["impersonatedUser"]["username"] == "ann"
+    assert event["user"]["username"] != "ann"
+    assert event["auditID"] == "my-id"
+    assert event["annotations"]["authorization.k8s.io/decision"] == "forbid"
+    assert event["responseStatus"]["code"] == 403
+
+
+def test_a_watch_is_told_of_when_it_begins_and_when_it_ends(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        path = f"{BASE}/services?watch=true&timeoutSeconds=1"
+        request = urllib.request.Request(server.url + path, headers={"Authorization": f"Bearer {server.token}"})
+        with urllib.request.urlopen(request) as answer:
+            end = time.monotonic() + 10
+            while [e["stage"] for e in about(tmp_path, "services")] != ["RequestReceived", "ResponseStarted"]:
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            answer.read()
+    found = about(tmp_path, "services")
+    assert [e["stage"] for e in found] == ["RequestReceived", "ResponseStarted", "ResponseComplete"]
+    assert len({e["auditID"] for e in found}) == 1
+    assert found[2]["responseStatus"]["code"] == 200
+
+
+def test_the_audit_id_of_the_answer_is_that_of_the_events(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        _, headers = ask(server, "/version", Authorization=f"Bearer {server.token}")
+        ask(server, "/healthz")
+    [event] = [e for e in events(tmp_path) if e["requestURI"] == "/version"]
+    assert event["auditID"] == headers["audit-id"]
+    assert not [e for e in events(tmp_path) if e["requestURI"] == "/healthz"]
+
+
+def test_patches_in_yaml_and_their_outcome_are_told_of(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        request = urllib.request.Request(
+            f"{server.url}{BASE}/configmaps/c?fieldManager=me",
+            data=b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b}\n",
+            method="PATCH",
+            headers={"Authorization": f"Bearer {server.token}", "Content-Type": "application/apply-patch+yaml"},
+        )
+        with urllib.request.urlopen(request) as answer:
+            assert answer.status == 201
+    [event] = about(tmp_path, "configmaps")
+    assert event["verb"] == "patch"
+    assert event["requestObject"] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "c"},
+        "data": {"a": "b"},
+    }
+    assert event["responseObject"]["data"] == {"a": "b"}
+
+
+def test_compressed_answers_and_lists_are_told_of_without_managed_fields(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.request("POST", f"{BASE}/configmaps", {"metadata": {"name": "c"}, "data": {"a": "b" * 200_000}})
+        table = "application/json;as=Table;g=meta.k8s.io;v=v1"
+        token = f"Bearer {server.token}"
+        for accept in ("application/json", table, "application/yaml"):
+            path = f"{BASE}/configmaps?limit=1&pretty=1&fieldSelector=metadata.name=c"
+            ask(server, path, **{"Authorization": token, "Accept": accept, "Accept-Encoding": "gzip"})
+    _, plain, rows, yaml = (e["responseObject"] for e in about(tmp_path, "configmaps"))
+    assert [plain["items"][0]["data"], yaml["items"][0]["data"]] == [{"a": "b" * 200_000}] * 2
+    assert "managedFields" not in plain["items"][0]["metadata"]
+    assert "managedFields" not in yaml["items"][0]["metadata"]
+    assert rows["rows"][0]["object"]["metadata"]["name"] == "c"
+    assert "managedFields" not in rows["rows"][0]["object"]["metadata"]
+
+
+def test_a_policy_that_cannot_be_used_keeps_the_server_from_starting(tmp_path: Path) -> None:
+    with pytest.raises(StartupError, match="loaded illegal policy with 0 rules"):
+        serving(tmp_path, "apiVersion: audit.k8s.io/v1\nkind: Policy\n").__enter__()
