@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -24,12 +26,12 @@ def builtin() -> Discovery:
     return Discovery(groups_of(resources(), lambda gvk: SCHEME.kind(gvk).hub))
 
 
-def robots(*versions: str) -> DiscoveryGroup:
+def robots(*versions: str, group: str = "example.io", plural: str = "robots") -> DiscoveryGroup:
     def served(version: str) -> DiscoveryVersion:
-        kind = GroupVersionKind("example.io", version, "Robot")
+        kind = GroupVersionKind(group, version, "Robot")
         scale = SubresourceInfo("scale", GroupVersionKind("autoscaling", "v1", "Scale"), ("get",))
         info = ResourceInfo(
-            gvr=GroupVersionResource("example.io", version, "robots"),
+            gvr=GroupVersionResource(group, version, plural),
             kind=kind,
             singular="robot",
             namespaced=True,
@@ -37,9 +39,9 @@ def robots(*versions: str) -> DiscoveryGroup:
             short_names=("rb",),
             subresources=(scale,),
         )
-        return DiscoveryVersion(version, (info,), {"robots": kind}, custom=True)
+        return DiscoveryVersion(version, (info,), {plural: kind}, custom=True)
 
-    return DiscoveryGroup("example.io", tuple(served(v) for v in versions))
+    return DiscoveryGroup(group, tuple(served(v) for v in versions))
 
 
 def entries(document: bytes | None) -> dict[str, Any]:
@@ -159,3 +161,86 @@ def test_custom_groups_come_change_and_go() -> None:
     discovery.remove_group("example.io")
     assert discovery.group_document("example.io") is None
     assert discovery.aggregated_groups().etag == before.etag
+
+
+def names(document: bytes, name_of: Any) -> list[str]:
+    loaded = orjson.loads(document)
+    return [name_of(item) for item in loaded.get("items") or loaded["groups"]]
+
+
+def test_groups_of_custom_resources_follow_the_others_sorted_as_kube_apiserver_sorts_them() -> None:
+    discovery = builtin()
+    first = names(discovery.group_list(), lambda g: g["name"])
+    for group, version in (("b.example.io", "v1"), ("a.example.io", "v2"), ("c.example.io", "v1beta1")):
+        discovery.set_group(robots(version, group=group))
+    aggregated = names(discovery.aggregated_groups().body, lambda g: g["metadata"]["name"])
+    assert aggregated == [*first, "a.example.io", "b.example.io", "c.example.io"]
+    # v1.b < v1beta1.c < v2.a
+    assert names(discovery.group_list(), lambda g: g["name"]) == [
+        *first,
+        "b.example.io",
+        "c.example.io",
+        "a.example.io",
+    ]
+
+
+def test_the_order_in_which_groups_came_makes_no_difference_to_documents_and_their_hash() -> None:
+    groups = [robots("v1", "v1alpha1", group=f"g{i}.example.io") for i in range(6)]
+    one, other = builtin(), builtin()
+    for group in groups:
+        one.set_group(group)
+    other.set_group(robots("v3", group="gone.example.io"))
+    for group in reversed(groups):
+        other.set_group(robots("v2", group=group.name))
+        other.set_group(group)
+    other.remove_group("gone.example.io")
+    assert one.aggregated_groups() == other.aggregated_groups()
+    assert one.group_list() == other.group_list()
+    digest = hashlib.sha512(one.aggregated_groups().body).hexdigest().upper()
+    assert one.aggregated_groups().etag == f'"{digest}"'
+
+
+def test_setting_a_group_that_says_the_same_keeps_the_documents() -> None:
+    discovery = builtin()
+    discovery.set_group(robots("v1"))
+    before, listed = discovery.aggregated_groups(), discovery.group_list()
+    discovery.set_group(robots("v1"))
+    assert discovery.aggregated_groups() is before
+    assert discovery.group_list() is listed
+
+
+def test_a_change_of_one_resource_shows_beside_those_that_stay() -> None:
+    discovery = builtin()
+    (a,), (b,) = (robots("v1", plural=plural).versions for plural in ("androids", "robots"))
+    both = DiscoveryVersion("v1", (*a.resources, *b.resources), {**a.stored, **b.stored}, custom=True)
+    discovery.set_group(DiscoveryGroup("example.io", (both,)))
+    ending = replace(b.resources[0], verbs=("delete", "get"))
+    stored = {**both.stored, "androids": GroupVersionKind("example.io", "v2", "Robot")}
+    changed = replace(both, resources=(*a.resources, ending), stored=stored)
+    before = entries(discovery.resource_list("example.io", "v1"))
+    discovery.set_group(DiscoveryGroup("example.io", (changed,)))
+    after = entries(discovery.resource_list("example.io", "v1"))
+    assert after["robots"]["verbs"] == ["delete", "get"]
+    assert after["androids"].pop("storageVersionHash") != before["androids"].pop("storageVersionHash")
+    assert after["androids"] == before["androids"]
+    fresh = builtin()
+    fresh.set_group(DiscoveryGroup("example.io", (changed,)))
+    assert fresh.aggregated_groups() == discovery.aggregated_groups()
+    assert fresh.resource_list("example.io", "v1") == discovery.resource_list("example.io", "v1")
+
+
+def test_a_group_may_have_built_in_and_custom_versions_and_a_hundred_of_them() -> None:
+    discovery = builtin()
+    own = discovery.group("apps")
+    assert own is not None
+    versions = robots(*(f"v{i}beta1" for i in range(100, 0, -1)), group="apps").versions
+    position = names(discovery.group_list(), lambda g: g["name"]).index("apps")
+    discovery.set_group(DiscoveryGroup("apps", (*own.versions, *versions)))
+    listed = names(discovery.aggregated_groups().body, lambda g: g["metadata"]["name"])
+    assert listed[position] == "apps", "it stays where it was"
+    found = orjson.loads(discovery.aggregated_groups().body)["items"][position]["versions"]
+    assert [v["version"] for v in found] == ["v1", *(f"v{i}beta1" for i in range(100, 0, -1))]
+    assert found[0]["resources"][1]["responseKind"] == {"group": "", "version": "", "kind": "DaemonSet"}
+    assert found[1]["resources"][0]["responseKind"] == {"group": "apps", "version": "v100beta1", "kind": "Robot"}
+    discovery.set_group(own)
+    assert discovery.aggregated_groups() == builtin().aggregated_groups()

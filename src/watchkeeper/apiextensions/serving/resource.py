@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -83,9 +84,10 @@ class CustomResource:
 
     # -- what is told about it ------------------------------------------------------------------------------------
 
-    def infos(self) -> list[ResourceInfo]:
+    @functools.cached_property
+    def infos(self) -> tuple[ResourceInfo, ...]:
         """The resource at each served version, as discovery lists it."""
-        return [self.info(v) for v in self.defined.served_versions]
+        return tuple(self.info(v) for v in self.defined.served_versions)
 
     def info(self, version: VersionDefined) -> ResourceInfo:
         """The resource at a version."""

@@ -147,7 +147,7 @@ class CustomResources:
         for name in sorted(self._groups.get(group, ())):
             resource = self._resources[name]
             storage = resource.defined.storage_version
-            for info in resource.infos():
+            for info in resource.infos:
                 infos.setdefault(info.gvr.version, []).append(info)
                 if storage is not None:
                     at = stored.setdefault(info.gvr.version, {})

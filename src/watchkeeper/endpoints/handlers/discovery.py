@@ -89,11 +89,11 @@ def _aggregated(request: Request, document: Aggregated) -> Response:
     if request.method != "GET":
         raise method_not_allowed()
     etag = (b"etag", document.etag.encode())
-    vary = (b"vary", b"Accept")
+    headers = (etag, (b"vary", b"Accept"), (b"cache-control", b"public"))
     if request.header(b"if-none-match") == document.etag:
-        return Response(304, b"", (etag, vary))
+        return Response(304, b"", headers)
     media_type = (b"content-type", AGGREGATED_MEDIA_TYPE.encode())
-    return Response(200, document.body, (media_type, etag, vary))
+    return Response(200, document.body, (media_type, *headers))
 
 
 class RootPath:
