@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from watchkeeper.apis.validation.metadata import validate_field_manager
-from watchkeeper.meta import errors
+from watchkeeper.meta import errors, fields, labels
 from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
+from watchkeeper.meta.fields import FieldSelector
 from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.meta.label_selector import LabelSelector, SelectorError
 from watchkeeper.registry.rest import DeleteOptions
 from watchkeeper.request.request import Request
+
+S = TypeVar("S")
 
 META_GROUP = "meta.k8s.io"
 _INT64_MAX = 2**63 - 1
@@ -20,9 +25,11 @@ _INT64_MAX = 2**63 - 1
 class ListParams:
     """metav1.ListOptions as they came. None: not given."""
 
-    label_selector: str = ""
-    field_selector: str = ""
+    label_selector: LabelSelector = labels.EVERYTHING
+    field_selector: FieldSelector = fields.EVERYTHING
+    """As it came: its fields have yet to be known to the kind."""
     watch: bool = False
+    """Whether the options are those of a watch."""
     allow_bookmarks: bool = False
     resource_version: str = ""
     match: str = ""
@@ -60,9 +67,9 @@ DEFAULT_WRITE_PARAMS = WriteParams()
 
 
 def read_int(request: Request, name: str) -> int | None:
-    """A decimal int64 parameter. Raises a 400 in the words of Go's strconv."""
+    """A decimal int64 parameter, None when absent; an empty one is no number. Raises a 400 in Go's words."""
     values = request.params.get(name)
-    if not values or values[0] == "":
+    if not values:
         return None
     text = values[0]
     digits = text[1:] if text[:1] in "+-" else text
@@ -83,25 +90,48 @@ def read_bool(request: Request, name: str) -> bool | None:
 
 
 def read_list_params(request: Request, *, watch: bool) -> ListParams:
-    """The options of a list or watch, checked. Raises 400 for malformed and 422 for contradictory ones."""
+    """The options of a list or watch, checked. Raises 400 for malformed and 422 for contradictory ones.
+
+    A path under /watch/ is checked by the rules of lists unless its query says `watch` too, as by the reference.
+    """
     if not request.query:
         return ListParams(watch=True) if watch else NO_LIST_PARAMS
+    # All numbers are read before the selectors are: of several faults the first is told.
+    timeout, limit = read_int(request, "timeoutSeconds"), read_int(request, "limit")
     params = ListParams(
-        label_selector=request.param("labelSelector"),
-        field_selector=request.param("fieldSelector"),
-        watch=watch or bool(read_bool(request, "watch")),
+        label_selector=_read_selector(request, "labelSelector", labels.parse, labels.EVERYTHING),
+        field_selector=_read_selector(request, "fieldSelector", fields.parse, fields.EVERYTHING),
+        watch=bool(read_bool(request, "watch")),
         allow_bookmarks=bool(read_bool(request, "allowWatchBookmarks")),
         resource_version=request.param("resourceVersion"),
         match=request.param("resourceVersionMatch"),
-        timeout_seconds=read_int(request, "timeoutSeconds"),
-        limit=read_int(request, "limit") or 0,
+        timeout_seconds=timeout,
+        limit=limit or 0,
         continue_token=request.param("continue"),
         send_initial_events=read_bool(request, "sendInitialEvents"),
     )
+    if params.watch:
+        params = _with_initial_events(params)
     wrong = _check_watch(params) if params.watch else _check_list(params)
     if wrong:
         raise errors.invalid(GroupKind(META_GROUP, "ListOptions"), "", wrong)
     return params
+
+
+def _with_initial_events(params: ListParams) -> ListParams:
+    """A watch that begins with the state there is anyway asks for initial events (metav1's SetListOptionsDefaults)."""
+    if params.send_initial_events is not None or params.match or params.resource_version not in ("", "0"):
+        return params
+    return replace(params, send_initial_events=True, match="NotOlderThan")
+
+
+def _read_selector(request: Request, name: str, parse: Callable[[str], S], everything: S) -> S:
+    """A selector, if one is given. Raises a 400."""
+    text = request.param(name)
+    try:
+        return parse(text) if text else everything
+    except SelectorError as error:
+        raise errors.bad_request(str(error)) from error
 
 
 def _check_list(params: ListParams) -> list[FieldError]:
@@ -183,11 +213,12 @@ def delete_options_from_query(request: Request) -> DeleteOptions:
     """DeleteOptions given in the query. Raises 400 and 422."""
     if not request.query:
         return DeleteOptions()
-    grace = read_int(request, "gracePeriodSeconds")
+    preconditions = {name: value for name in ("uid", "resourceVersion") if (value := request.param(name))}
     body: dict[str, Any] = {
-        "gracePeriodSeconds": grace,
+        "gracePeriodSeconds": read_int(request, "gracePeriodSeconds"),
+        "preconditions": preconditions or None,
         "orphanDependents": read_bool(request, "orphanDependents"),
-        "propagationPolicy": request.param("propagationPolicy") or None,
+        "propagationPolicy": request.params.get("propagationPolicy", [None])[0],
         "dryRun": request.params.get("dryRun", []),
         "ignoreStoreReadErrorWithClusterBreakingPotential": read_bool(
             request, "ignoreStoreReadErrorWithClusterBreakingPotential"

@@ -60,6 +60,11 @@ class FieldSelector:
                 return value
         return None
 
+    def transform(self, transform: Transform) -> FieldSelector:
+        """The same with other fields and values. A term that becomes two empty texts is dropped."""
+        changed = [FieldTerm(*transform(term.field, term.value), term.negated) for term in self.terms]
+        return FieldSelector(term for term in changed if term.field or term.value)
+
     def equalities(self) -> Mapping[str, str]:
         """All `field = value` terms; of contradictory ones, the first."""
         return dict(reversed(self._equal))
@@ -87,8 +92,7 @@ EVERYTHING = FieldSelector()
 def parse(text: str, transform: Transform | None = None) -> FieldSelector:
     """Read a selector. Raises SelectorError, and what `transform` raises for a field it does not know.
 
-    Terms are taken in sorted order, so of several faults the same one is always reported. A transform that returns two
-    empty texts drops the term.
+    Terms are taken in sorted order, so of several faults the same one is always reported.
     """
     terms = []
     for part in sorted(_split(text)):
@@ -97,11 +101,9 @@ def parse(text: str, transform: Transform | None = None) -> FieldSelector:
         field, operator, value = _split_term(part)
         if not operator:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
-        terms.append((field, _unescape(value), operator == "!="))
-    if transform is not None:
-        changed = [(*transform(field, value), negated) for field, value, negated in terms]
-        terms = [term for term in changed if term[0] or term[1]]
-    return FieldSelector(FieldTerm(*term) for term in terms) if terms else EVERYTHING
+        terms.append(FieldTerm(field, _unescape(value), operator == "!="))
+    selector = FieldSelector(terms) if terms else EVERYTHING
+    return selector if transform is None else selector.transform(transform)
 
 
 def from_set(fields: Mapping[str, str]) -> FieldSelector:

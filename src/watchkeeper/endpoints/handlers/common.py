@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from watchkeeper.endpoints.params import ListParams
 from watchkeeper.endpoints.scope import Scope
-from watchkeeper.meta import errors, fields, labels
+from watchkeeper.meta import errors, fields
+from watchkeeper.meta.fields import FieldSelector
 from watchkeeper.registry.rest import Context
 from watchkeeper.request.request import Request
 from watchkeeper.storage.interface import ListOptions, Match
-from watchkeeper.storage.predicate import EVERYTHING, SELECT_ALL, SelectionPredicate, Selector
+from watchkeeper.storage.predicate import EVERYTHING, SelectionPredicate, Selector
 
 _NAME_ALONE = frozenset({"metadata.name"})
 _ALWAYS_SELECTABLE = _NAME_ALONE | {"metadata.namespace"}
@@ -21,19 +22,17 @@ def context(request: Request, scope: Scope) -> Context:
 
 
 def predicate(request: Request, scope: Scope, params: ListParams) -> SelectionPredicate:
-    """Both selectors, parsed and checked. Raises a 400."""
+    """Both selectors, the fields checked. Raises a 400."""
     name = request.info.parts[1] if len(request.info.parts) > 1 else ""
-    if not (params.label_selector or params.field_selector or name):
+    label: Selector = params.label_selector
+    field: Selector = params.field_selector
+    if label.is_empty() and field.is_empty() and not name:
         return EVERYTHING
-    label: Selector = SELECT_ALL
-    field: Selector = SELECT_ALL
-    try:
-        if params.label_selector:
-            label = labels.parse(params.label_selector)
-        if params.field_selector:
-            field = _field_selector(scope, params.field_selector)
-    except fields.SelectorError as error:
-        raise errors.bad_request(str(error)) from error
+    if not field.is_empty():
+        try:
+            field = _known_fields(scope, params.field_selector)
+        except fields.SelectorError as error:
+            raise errors.bad_request(str(error)) from error
     if name:
         if field.is_empty():
             field = fields.from_set({"metadata.name": name})
@@ -42,7 +41,8 @@ def predicate(request: Request, scope: Scope, params: ListParams) -> SelectionPr
     return SelectionPredicate(label, field)
 
 
-def _field_selector(scope: Scope, text: str) -> Selector:
+def _known_fields(scope: Scope, asked: FieldSelector) -> FieldSelector:
+    """The selector in the hub version's names. Raises SelectorError for a field that the kind is not selected by."""
     behavior = scope.behavior
     convert = behavior.extra.get("convert_field_label")
     old_names = behavior.extra.get("old_field_labels", {})
@@ -69,7 +69,7 @@ def _field_selector(scope: Scope, text: str) -> Selector:
         known = '"metadata.name", "metadata.namespace"'
         raise fields.SelectorError(f'"{label}" is not a known field selector: only {known}' if gvk else "")
 
-    return fields.parse(text, check)
+    return asked.transform(check)
 
 
 def list_options(params: ListParams, selected: SelectionPredicate) -> ListOptions:

@@ -87,10 +87,11 @@ class _Patch(LiveUpdate):
         self.admission = admission
         self.body = body
         self.manager = manager_of(request, params)
-        self.prepare(patch_type)
+        self.patch_type = patch_type
+        self._prepared = False
 
-    def prepare(self, patch_type: str) -> None:
-        """Parse the patch, once."""
+    def prepare(self) -> None:
+        """Parse the patch. Called once, when an object is there that it is for: nobody reads it otherwise."""
 
     def patched(self, current: StoredObject) -> tuple[Object, Object]:
         """(live, new), both at the hub version and not sharing parts that anybody writes to (`shares_parts`)."""
@@ -104,6 +105,9 @@ class _Patch(LiveUpdate):
         """The new state at the hub version, admitted."""
         scope, name = self.scope, self.request.info.name
         live: Object | None
+        if not self._prepared and (current is not None or self.patch_type == APPLY_PATCH):
+            self.prepare()
+            self._prepared = True
         if current is None:
             live, obj = None, self.new_object()
             uid = metadata_of(obj).get("uid")
@@ -123,14 +127,15 @@ class _Patch(LiveUpdate):
 class _Merge(_Patch):
     """The three patches that say how to change an object."""
 
-    def prepare(self, patch_type: str) -> None:
+    def prepare(self) -> None:
         """Parse and check the patch document."""
-        self._in_order = sorted if patch_type == STRATEGIC_PATCH else in_path_order
+        self._in_order = sorted if self.patch_type == STRATEGIC_PATCH else in_path_order
         """How unknown fields are reported: a strategic outcome by their texts, others as their text has them."""
-        self._type = patch_type
-        self.document, self.strict_errors = patches.read_patch(
-            self.body, patch_type, self.scope, strict=self.params.field_validation != "Ignore"
-        )
+        self.document, self.strict_errors = self._read()
+
+    def _read(self) -> tuple[patches.Patch, list[str]]:
+        strict = self.params.field_validation != "Ignore"
+        return patches.read_patch(self.body, self.patch_type, self.scope, strict=strict)
 
     def patched(self, current: StoredObject) -> tuple[Object, Object]:
         """Patch the object at the request's version, decode and default the outcome, and note who changed what."""
@@ -208,7 +213,7 @@ class _Merge(_Patch):
 
     def _outcome(self, current: StoredObject) -> bytes:
         """What the patch makes of the current state, for errors: worked out anew, because decoding changes it."""
-        document, _ = patches.read_patch(self.body, self._type, self.scope, strict=False)
+        document, _ = self._read()
         return orjson.dumps(document.apply(self._versioned(current)))
 
     def _completed(self, obj: Object) -> Object:
@@ -231,7 +236,7 @@ class _Merge(_Patch):
 class _Apply(_Patch):
     """Server-side apply."""
 
-    def prepare(self, patch_type: str) -> None:
+    def prepare(self) -> None:
         """Parse the applied configuration."""
         self.applied, self.strict_errors = patches.read_applied(
             self.body, strict=self.params.field_validation != "Ignore"

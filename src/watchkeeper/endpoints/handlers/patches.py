@@ -9,6 +9,7 @@ import orjson
 from watchkeeper.endpoints.scope import JSON_PATCH, MERGE_PATCH, Scope
 from watchkeeper.meta import errors
 from watchkeeper.runtime.patch import JsonPatch, MergePatch, StrategicPatch
+from watchkeeper.runtime.patch.documents import go_mismatch
 from watchkeeper.runtime.yaml import load_yaml, repeated_text
 
 Object = dict[str, Any]
@@ -18,7 +19,8 @@ Patch = JsonPatch | MergePatch | StrategicPatch
 def patched_beside(patch: Patch, live: Object) -> Object:
     """The patched object, which shares with `live`, itself unchanged, what the patch leaves alone. Raises ApiError."""
     if not isinstance(patch, StrategicPatch):
-        return patch.apply(dict(live))
+        patched: Object = patch.apply(dict(live))
+        return patched
     touched = patch.touches
     if touched is None:
         return patch.apply(copy_json(live))
@@ -39,9 +41,9 @@ def read_patch(body: bytes, patch_type: str, scope: Scope, *, strict: bool) -> t
     """
     patch: Patch
     if patch_type == JSON_PATCH:
-        patch = JsonPatch(body)
+        patch = JsonPatch(body) if strict else JsonPatch.lenient(body)
     elif patch_type == MERGE_PATCH:
-        patch = MergePatch(body)
+        patch = MergePatch(body, strict=strict)
     else:
         patch = StrategicPatch(body, scope.kind.schema)
     return patch, patch.strict_errors() if strict else []
@@ -53,9 +55,12 @@ def read_applied(body: bytes, *, strict: bool) -> tuple[Object, list[str]]:
     try:
         applied = load_yaml(body, lines)
     except ValueError as error:
-        raise errors.bad_request(f"error decoding YAML: {error}") from error
+        raise errors.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
+    if applied is None:
+        applied = {}
     if not isinstance(applied, dict):
-        raise errors.bad_request("error decoding YAML: the configuration is no object")
+        why = go_mismatch(applied, "value of type map[string]interface {}")
+        raise errors.bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
     return applied, [f"error converting YAML to JSON: {repeated_text(lines)}"] if strict and lines else []
 
 

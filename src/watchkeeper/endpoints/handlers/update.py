@@ -26,9 +26,9 @@ Object = dict[str, Any]
 async def update(request: Request, scope: Scope) -> Response:
     """Decode, default, admit, validate and store a new state."""
     accepted = negotiate(request)
-    media_type = require_body_type(request, protobuf=scope.kind.builtin)
     body = await request.body(scope.services.max_body_bytes)
     params = read_write_params(request, "UpdateOptions")
+    media_type = require_body_type(request, protobuf=scope.kind.builtin)
     obj = read_object(request, scope, body, media_type, params)
     if not scope.is_hub:
         obj = scope.services.scheme.to_hub(obj)

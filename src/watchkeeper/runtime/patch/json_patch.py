@@ -45,11 +45,18 @@ class JsonPatch:
         operations = [{} if each is None else each for each in operations]
         for each in operations:
             _check_operation(each)
-        if len(operations) > MAX_OPERATIONS:
-            raise errors.request_entity_too_large(
-                f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
-            )
+        _check_count(operations)
         self.operations: list[dict[str, Any]] = operations
+
+    @classmethod
+    def lenient(cls, body: bytes) -> JsonPatch:
+        """A document whose operations may turn out to be none only when they are due. Raises a 400 or 413."""
+        try:
+            patch = cls.of_webhook(body)
+        except PatchError as error:
+            raise errors.bad_request(str(error)) from error
+        _check_count(patch.operations)
+        return patch
 
     @classmethod
     def of_webhook(cls, text: bytes) -> JsonPatch:
@@ -96,6 +103,13 @@ def does_not_apply() -> ApiError:
     """422 for a patch that cannot be applied to the object as it is."""
     message = "the server rejected our request due to an error in our request"
     return ApiError(422, "Invalid", message, details={})
+
+
+def _check_count(operations: list[Any]) -> None:
+    if len(operations) > MAX_OPERATIONS:
+        raise errors.request_entity_too_large(
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+        )
 
 
 def _check_operation(operation: Any) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from watchkeeper.meta import errors
+from watchkeeper.runtime.json_text import JsonError, read_json
 from watchkeeper.runtime.patch.documents import read_patch
+from watchkeeper.runtime.repeated import Pairs
 from watchkeeper.runtime.strict import strict_errors
 
 Object = dict[str, Any]
@@ -17,10 +19,18 @@ Object = dict[str, Any]
 class MergePatch:
     """A parsed document."""
 
-    def __init__(self, body: bytes) -> None:
-        """Raises a 400 for what is no object."""
-        patch, self._repeated = read_patch(body, prefix="error decoding patch: ")
-        if patch is None:
+    def __init__(self, body: bytes, *, strict: bool = True) -> None:
+        """Raises a 400 for what is no object; one that says nothing of why unless `strict`.
+
+        A list passes for a patch when nobody is strict: it takes the place of the document.
+        """
+        patch: Any
+        self._repeated: Pairs | None = None
+        if strict:
+            patch, self._repeated = read_patch(body, prefix="error decoding patch: ")
+        else:
+            patch = _read_leniently(body)
+        if not isinstance(patch, (dict, list)):
             raise errors.bad_request("Invalid JSON Patch")
         self._patch = patch
 
@@ -28,9 +38,16 @@ class MergePatch:
         """Fields that the patch sets twice."""
         return strict_errors(None, self._repeated) if self._repeated is not None else []
 
-    def apply(self, document: Object) -> Object:
+    def apply(self, document: Object) -> Any:
         """The document with the patch merged in; parts that the patch does not touch are shared."""
-        return _merge(document, self._patch)
+        return _merge(document, self._patch) if isinstance(self._patch, dict) else _without_nulls(self._patch)
+
+
+def _read_leniently(body: bytes) -> Any:
+    try:
+        return read_json(body)
+    except JsonError:
+        return None
 
 
 def _merge(target: Object, patch: Object) -> Object:

@@ -1,0 +1,133 @@
+"""What the options of requests are refused for, and in which order they are looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+JSON_PATCH = "application/json-patch+json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+NO_NUMBER = 'strconv.ParseInt: parsing "": invalid syntax'
+NOT_A_MAP = "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Handle]:
+    with Server(insecure_http=True) as running:
+        running.request("POST", CONFIGMAPS, {"metadata": {"name": "c"}})
+        yield running
+
+
+def ask(server: Handle, method: str, path: str, body: str | None = None, content_type: str = "application/json") -> Any:
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": content_type}
+    return httpx.request(method, server.url + path, content=body, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        ("limit=", 400, NO_NUMBER),
+        ("timeoutSeconds=", 400, NO_NUMBER),
+        ("labelSelector=a b&limit=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ("labelSelector=a b&fieldSelector=x&resourceVersionMatch=Exact", 400, "unable to parse requirement: found 'b'"),
+        ("fieldSelector=x&resourceVersionMatch=Exact", 400, "invalid selector: 'x'; can't understand 'x'"),
+        ("fieldSelector=data.x=1&resourceVersionMatch=Exact", 422, "resourceVersionMatch is forbidden unless"),
+        ("watch=1&continue=x", 422, "resourceVersionMatch is forbidden when continue is provided"),
+        ("watch=1&continue=x&resourceVersion=0", 422, "resourceVersionMatch is forbidden when continue is provided"),
+    ],
+)
+def test_options_of_a_list_are_refused(server: Handle, query: str, code: int, message: str) -> None:
+    answer = ask(server, "GET", f"{CONFIGMAPS}?{query}")
+    assert answer.status_code == code
+    assert message in answer.json()["message"]
+
+
+def test_the_old_watch_path_is_checked_like_a_list_unless_it_says_watch(server: Handle) -> None:
+    path = "/api/v1/watch/namespaces/default/configmaps?sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    refused = ask(server, "GET", path)
+    assert refused.status_code == 422
+    assert "sendInitialEvents is forbidden for list" in refused.json()["message"]
+    assert ask(server, "GET", f"{path}&watch=true&timeoutSeconds=1").status_code == 200
+
+
+@pytest.mark.parametrize("version", ["", "&resourceVersion=0"])
+def test_a_watch_from_the_present_state_with_bookmarks_marks_its_end(server: Handle, version: str) -> None:
+    query = f"watch=1&allowWatchBookmarks=1&timeoutSeconds=1&fieldSelector=metadata.name=c{version}"
+    lines = ask(server, "GET", f"{CONFIGMAPS}?{query}").text.splitlines()
+    events = [json.loads(line) for line in lines]
+    assert [event["type"] for event in events[:2]] == ["ADDED", "BOOKMARK"]
+    assert events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        ("uid=x", 409, "the UID in the precondition (x) does not match the UID in record"),
+        ("resourceVersion=1", 409, "the ResourceVersion in the precondition (1) does not match"),
+        ("propagationPolicy=", 422, 'propagationPolicy: Unsupported value: ""'),
+        ("propagationPolicy=Orphan&orphanDependents=", 422, "cannot be both set"),
+        ("gracePeriodSeconds=", 400, NO_NUMBER),
+    ],
+)
+def test_options_of_a_deletion_in_the_query_count(server: Handle, query: str, code: int, message: str) -> None:
+    answer = ask(server, "DELETE", f"{CONFIGMAPS}/c?{query}")
+    assert answer.status_code == code
+    assert message in answer.json()["message"]
+
+
+def test_the_options_of_a_replacement_are_looked_at_before_its_media_type(server: Handle) -> None:
+    assert ask(server, "PUT", f"{CONFIGMAPS}/c?dryRun=x", "{}", "text/plain").status_code == 422
+    assert ask(server, "PUT", f"{CONFIGMAPS}/c", "{}", "text/plain").status_code == 415
+    assert ask(server, "POST", f"{CONFIGMAPS}?dryRun=x", "{}", "text/plain").status_code == 415
+
+
+@pytest.mark.parametrize("kind", [JSON_PATCH, MERGE, STRATEGIC])
+def test_nobody_reads_a_patch_for_what_is_not_there(server: Handle, kind: str) -> None:
+    assert ask(server, "PATCH", f"{CONFIGMAPS}/absent", "garbage", kind).status_code == 404
+    assert ask(server, "PATCH", f"{CONFIGMAPS}/c", "garbage", kind).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "code", "message"),
+    [
+        (JSON_PATCH, "garbage", 400, "invalid character 'g' looking for beginning of value"),
+        (JSON_PATCH, "{}", 400, "json: cannot unmarshal object into Go value of type jsonpatch.Patch"),
+        (JSON_PATCH, '[{"op": 1}]', 422, "the server rejected our request due to an error in our request"),
+        (MERGE, "garbage", 400, "Invalid JSON Patch"),
+        (MERGE, "1", 400, "Invalid JSON Patch"),
+    ],
+)
+def test_a_patch_that_is_none_is_refused_in_few_words_when_fields_are_not_validated(
+    server: Handle, kind: str, body: str, code: int, message: str
+) -> None:
+    answer = ask(server, "PATCH", f"{CONFIGMAPS}/c?fieldValidation=Ignore", body, kind)
+    assert (answer.status_code, answer.json()["message"]) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("text", f"{NOT_A_MAP} string into Go value of type map[string]interface {{}}"),
+        ("[1]", f"{NOT_A_MAP} array into Go value of type map[string]interface {{}}"),
+        ("", "invalid object type: /, Kind="),
+        ("null", "invalid object type: /, Kind="),
+        (
+            "a: b: c",
+            "error decoding YAML: error converting YAML to JSON: yaml: mapping values are not allowed in this context",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["c", "absent"])
+def test_an_applied_configuration_is_a_map(server: Handle, name: str, body: str, message: str) -> None:
+    answer = ask(server, "PATCH", f"{CONFIGMAPS}/{name}?fieldManager=m", body, APPLY)
+    assert (answer.status_code, answer.json()["message"]) == (400, message)
