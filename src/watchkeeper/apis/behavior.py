@@ -46,6 +46,8 @@ class TableSpec:
     cells: Callable[[Object, float], list[Any]]
     conditions: Callable[[Object], list[dict[str, Any]] | None] | None = None
     """The row's conditions, such as Completed for a finished Pod."""
+    order: Callable[[Object], Any] | None = None
+    """By what the rows of a list are sorted; None: as the list is."""
 
 
 def _no_errors(*_objects: Object) -> list[FieldError]:

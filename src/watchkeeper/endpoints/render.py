@@ -240,8 +240,11 @@ class TableRenderer(Renderer):
         return meta
 
     def list_items(self, items: list[StoredObject], *, first: bool) -> bytes:
-        """Some rows."""
-        joined = b",".join([orjson.dumps(self._row(item.data())) for item in items])
+        """Some rows, in the kind's own order where it has one."""
+        objects = [item.data() for item in items]
+        if self.spec.order is not None:
+            objects.sort(key=self.spec.order)
+        joined = b",".join([orjson.dumps(self._row(obj)) for obj in objects])
         return joined if first or not joined else b"," + joined
 
     def event_object(self, stored: StoredObject, first: bool) -> bytes:

@@ -76,6 +76,10 @@ def _cells(schema: Object, now: float) -> list[Any]:
     ]
 
 
+def _matching_order(schema: Object) -> tuple[int, str]:
+    return (schema.get("spec") or {}).get("matchingPrecedence") or 0, printing.name_of(schema)
+
+
 BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "FlowSchema"),
@@ -94,6 +98,7 @@ BEHAVIORS = [
                 Column("MissingPL", "string", "Whether its priority level is missing or broken."),
             ),
             cells=_cells,
+            order=_matching_order,
         ),
     )
 ]
