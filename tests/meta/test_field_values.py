@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from watchkeeper.meta.field import format_value, go_float, go_json, in_key_order
+from watchkeeper.meta.field import format_value, go_float, go_json, in_declared_order, in_key_order
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,9 @@ def test_what_has_no_struct_is_told_in_the_order_of_its_keys() -> None:
     value = {"b": [{"d": 1, "c": 2}], "a": {}}
     assert go_json(value) == '{"a":{},"b":[{"c":2,"d":1}]}'
     assert format_value(in_key_order(value)) == go_json(value)
+
+
+def test_a_selector_names_its_labels_before_its_expressions() -> None:
+    value = {"matchExpressions": [{"operator": "Exists", "key": "k"}], "matchLabels": {"b": "1", "a": "2"}}
+    expected = '{"matchLabels":{"a":"2","b":"1"},"matchExpressions":[{"key":"k","operator":"Exists"}]}'
+    assert format_value(in_declared_order(value)) == expected

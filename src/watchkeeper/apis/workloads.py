@@ -11,7 +11,7 @@ from watchkeeper.apis.core.pod_template_validation import validate_template
 from watchkeeper.apis.validation.metadata import NEGATIVE
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.apis.validation.selectors import is_empty_selector, selector_matches, validate_label_selector
-from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
+from watchkeeper.meta.field import FieldError, forbidden, in_key_order, invalid, not_supported, required
 
 Object = Mapping[str, Any]
 
@@ -50,8 +50,13 @@ def validate_selector_matches(selector: Object | None, template: Object, path: s
         return []
     if selector_matches(selector, labels or {}):
         return []
+    return [mismatch(labels, path)]
+
+
+def mismatch(labels: Mapping[str, str] | None, path: str) -> FieldError:
+    """That the template at `path` has labels which its selector does not select."""
     text = "`selector` does not match template `labels`"
-    return [invalid(f"{path}.metadata.labels", labels, text)]
+    return invalid(f"{path}.metadata.labels", in_key_order(labels), text)
 
 
 def validate_always_restarting(template: Object, path: str, kind: str) -> list[FieldError]:

@@ -124,6 +124,17 @@ def in_key_order(value: Any) -> Any:
     return [in_key_order(item) for item in value] if isinstance(value, list) else value
 
 
+def in_declared_order(value: Any) -> Any:
+    """As `in_key_order`, for values in which there may be label selectors: those name their labels first."""
+    if isinstance(value, dict):
+        return {key: in_declared_order(value[key]) for key in sorted(value, key=_declared)}
+    return [in_declared_order(item) for item in value] if isinstance(value, list) else value
+
+
+def _declared(key: str) -> str:
+    return "matchLabels+" if key == "matchExpressions" else key
+
+
 def go_json(value: Any) -> str:
     """JSON as Go's encoder writes what has no struct: keys sorted, and what HTML would read escaped."""
     text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

@@ -93,3 +93,13 @@ def test_the_table() -> None:
     cells = row(obj)
     assert [cells[name] for name in ("Ready", "Up-to-date", "Available")] == ["2/3", 1, 2]
     assert [cells[name] for name in ("Containers", "Images", "Selector")] == ["main", "img:1", "app=x"]
+
+
+def test_labels_and_selectors_are_told_by_key() -> None:
+    written = create(deployment(template={**template(), "metadata": {"labels": {"b": "1", "a": "2"}}}))
+    text = 'Invalid value: {"a":"2","b":"1"}: `selector` does not match template `labels`'
+    assert written.errors == [f"spec.template.metadata.labels: {text}"]
+    changed = {"matchExpressions": [{"key": "app", "operator": "Exists"}], "matchLabels": SELECTOR["matchLabels"]}
+    (error,) = update(created(deployment()), deployment(selector=changed)).errors
+    selector = '{"matchLabels":{"app":"x"},"matchExpressions":[{"key":"app","operator":"Exists"}]}'
+    assert error == f"spec.selector: Invalid value: {selector}: field is immutable"

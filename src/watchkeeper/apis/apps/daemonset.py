@@ -64,8 +64,7 @@ def _spec_errors(spec: Mapping[str, Any], options: PodOptions) -> list[FieldErro
     errors = validate_label_selector(selector, "spec.selector", allow_invalid_values=allow)
     labels = (template.get("metadata") or {}).get("labels")
     if workloads.is_usable_selector(selector) and not selector_matches(selector, labels or {}):
-        text = "`selector` does not match template `labels`"
-        errors.append(invalid("spec.template.metadata.labels", labels, text))
+        errors.append(workloads.mismatch(labels, "spec.template"))
     if selector is not None and is_empty_selector(selector):
         errors.append(invalid("spec.selector", dict(selector), "empty selector is invalid for daemonset"))
     errors += validate_template(template, "spec.template", options)

@@ -13,7 +13,7 @@ from watchkeeper.apis.core.pod_template_validation import template_options
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_immutable
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.selectors import has_invalid_values, selector_matches, validate_label_selector
-from watchkeeper.meta.field import FieldError, invalid, required
+from watchkeeper.meta.field import FieldError, in_declared_order, in_key_order, invalid, required
 
 Object = Mapping[str, Any]
 
@@ -71,8 +71,7 @@ def _spec_errors(spec: Object, options: PodOptions, *, allow_values: bool) -> li
         errors += validate_label_selector(selector, "spec.selector", allow_invalid_values=allow_values)
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if workloads.is_usable_selector(selector) and not selector_matches(selector, labels or {}):
-        text = "`selector` does not match template `labels`"
-        errors.append(invalid("spec.template.metadata.labels", labels, text))
+        errors.append(workloads.mismatch(labels, "spec.template"))
     return errors
 
 
@@ -90,7 +89,7 @@ def _generated_errors(job: Object, spec: Object, *, with_new_labels: bool) -> li
     for key, value in expected.items():
         errors += _label_errors(labels, key, value)
     if workloads.is_usable_selector(selector) and not selector_matches(selector, expected):
-        errors.append(invalid("spec.selector", selector, "`selector` not auto-generated"))
+        errors.append(invalid("spec.selector", in_declared_order(selector), "`selector` not auto-generated"))
     return errors
 
 
@@ -99,7 +98,7 @@ def _label_errors(labels: Mapping[str, str] | None, key: str, expected: str) -> 
     if key not in (labels or {}):
         return [required(path, f"must be '{expected}'")]
     if (labels or {})[key] != expected:
-        return [invalid(path, labels, f"must be '{expected}'")]
+        return [invalid(path, in_key_order(labels), f"must be '{expected}'")]
     return []
 
 

@@ -14,7 +14,7 @@ from watchkeeper.apis.core.pod_template_validation import template_options, vali
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
 from watchkeeper.apis.validation.numbers import validate_nonnegative
-from watchkeeper.meta.field import FieldError, invalid, required
+from watchkeeper.meta.field import FieldError, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -51,8 +51,7 @@ def _spec_errors(spec: Mapping[str, Any], options: PodOptions) -> list[FieldErro
         return [*errors, required("spec.template")]
     labels = (template.get("metadata") or {}).get("labels")
     if any((labels or {}).get(key) != value for key, value in selector.items()):
-        text = "`selector` does not match template `labels`"
-        errors.append(invalid("spec.template.metadata.labels", labels, text))
+        errors.append(workloads.mismatch(labels, "spec.template"))
     errors += validate_template(template, "spec.template", options)
     return errors + workloads.validate_always_restarting(template, "spec.template", "ReplicationController")
 

@@ -17,6 +17,7 @@ from watchkeeper.meta.field import (
     FieldError,
     forbidden,
     go_quote,
+    in_declared_order,
     invalid,
     required,
     too_long,
@@ -277,7 +278,7 @@ def validate_immutable(new: Any, old: Any, path: str) -> list[FieldError]:
     """The value may not differ from the old one. Empty and absent maps and lists are the same."""
     if new == old or (not new and not old and _is_empty(new) and _is_empty(old)):
         return []
-    return [invalid(path, new, IMMUTABLE)]
+    return [invalid(path, in_declared_order(new), IMMUTABLE)]
 
 
 def _is_empty(value: Any) -> bool:
