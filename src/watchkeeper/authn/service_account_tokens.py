@@ -6,6 +6,8 @@ exists and has the same uid.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -41,6 +43,7 @@ class ServiceAccountTokens:
     def __init__(self, key: Callable[[], EllipticCurvePrivateKey], issuer: str, audiences: Sequence[str] = ()) -> None:
         """`key` is called at the first use. `audiences` name this server; a token must carry one of them."""
         self._key = key
+        self._named = ""
         self.issuer = issuer
         self.audiences = tuple(audiences) or (issuer,)
         self.find_uid: FindUid | None = None
@@ -69,7 +72,23 @@ class ServiceAccountTokens:
             "kubernetes.io": about,
             "sub": username(namespace, name),
         }
-        return jwt.encode(claims, self._key(), algorithm=ALGORITHM)
+        return jwt.encode(claims, self._key(), algorithm=ALGORITHM, headers={"kid": self._key_id(), "typ": None})
+
+    def public_jwk(self) -> dict[str, Any]:
+        """The key to verify tokens with, as a JSON Web Key (RFC 7517)."""
+        from jwt.algorithms import ECAlgorithm
+
+        about = {"use": "sig", "kid": self._key_id(), "alg": ALGORITHM}
+        return about | ECAlgorithm.to_jwk(self._key().public_key(), as_dict=True)
+
+    def _key_id(self) -> str:
+        """The key's name in headers of tokens: a digest of the public key, as kube-apiserver names keys."""
+        if not self._named:
+            from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+            encoded = self._key().public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+            self._named = base64.urlsafe_b64encode(hashlib.sha256(encoded).digest()).rstrip(b"=").decode()
+        return self._named
 
     def authenticate_token(self, token: str) -> Awaitable[User | None] | None:
         """The service account, None when it is no token of this issuer. Raises InvalidToken, perhaps when awaited."""

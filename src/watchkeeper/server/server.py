@@ -45,6 +45,7 @@ from watchkeeper.server.identity import IdentityLease
 from watchkeeper.server.kubeconfig import write_kubeconfig
 from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
 from watchkeeper.server.metrics.storage import StorageMetrics
+from watchkeeper.server.openid import CONFIGURATION, KEYS, OpenID
 from watchkeeper.server.options import DEFAULT_PORT, ServeOptions
 from watchkeeper.server.own_service import advertised_address
 from watchkeeper.server.policy_feed import RESOURCES, Followed, PolicyFeed
@@ -160,7 +161,7 @@ class Server:
             self.assembly.custom.declare(options.app)
         if options.crds is not None:
             await self.assembly.custom.install(options.crds)
-        app = await self._app(authorizer, authenticator)
+        app = await self._app(authorizer, authenticator, signer)
         self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
         self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))
         self._add_checks()
@@ -235,7 +236,9 @@ class Server:
         await feed.wait()
         return feed
 
-    async def _app(self, authorizer: Authorizer, authenticator: RequestAuthenticator) -> App:
+    async def _app(
+        self, authorizer: Authorizer, authenticator: RequestAuthenticator, signer: ServiceAccountTokens
+    ) -> App:
         options = self.options
         authentication = Authentication(authenticator)
         in_flight = MaxInFlight(
@@ -267,7 +270,7 @@ class Server:
             self.metrics.add(auditing.collect)
             filters.insert(filters.index(authentication), auditing.watch_failures)
             filters.insert(filters.index(authentication) + 1, auditing)
-        paths, prefixes = self._paths()
+        paths, prefixes = self._paths(OpenID(signer, lambda: self.urls[0]))
         return App(
             filters=filters,
             router=Router(self.assembly.served),
@@ -276,7 +279,7 @@ class Server:
             request_timeout=options.request_timeout,
         )
 
-    def _paths(self) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
+    def _paths(self, openid: OpenID) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
         """What is answered besides resources: exact paths, and all below a path."""
         version = Version()
         paths: dict[str, PathHandler] = {
@@ -284,6 +287,8 @@ class Server:
             "/metrics/slis": self.metrics.handle_slis,
             "/version": version.handle,
             "/version/": version.handle,
+            CONFIGURATION: openid.configuration,
+            KEYS: openid.keys,
         }
         prefixes: dict[str, PathHandler] = {}
         for name in ("/healthz", "/livez", "/readyz"):

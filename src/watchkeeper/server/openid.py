@@ -1,0 +1,45 @@
+"""The paths by which others learn to verify the tokens of service accounts (OpenID Connect Discovery, KEP-1393)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import orjson
+
+from watchkeeper.authn.service_account_tokens import ALGORITHM, ServiceAccountTokens
+from watchkeeper.endpoints.response import Response
+from watchkeeper.endpoints.router import method_not_allowed
+from watchkeeper.request.request import Request
+
+CONFIGURATION = "/.well-known/openid-configuration"
+KEYS = "/openid/v1/jwks"
+_CACHED = (b"cache-control", b"public, max-age=3600")
+
+
+class OpenID:
+    """Answers `/.well-known/openid-configuration` and `/openid/v1/jwks`."""
+
+    def __init__(self, signer: ServiceAccountTokens, url: Callable[[], str]) -> None:
+        """`url` is how this server is reached; relying parties read the keys there."""
+        self._signer = signer
+        self._url = url
+
+    def configuration(self, request: Request) -> Response:
+        """Answer a GET. Raises a 405."""
+        if request.method != "GET":
+            raise method_not_allowed()
+        found = {
+            "issuer": self._signer.issuer,
+            "jwks_uri": self._url() + KEYS,
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": [ALGORITHM],
+        }
+        return Response(200, orjson.dumps(found), ((b"content-type", b"application/json"), _CACHED))
+
+    def keys(self, request: Request) -> Response:
+        """Answer a GET. Raises a 405."""
+        if request.method != "GET":
+            raise method_not_allowed()
+        found = {"keys": [self._signer.public_jwk()]}
+        return Response(200, orjson.dumps(found), ((b"content-type", b"application/jwk-set+json"), _CACHED))
