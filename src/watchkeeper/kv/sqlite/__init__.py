@@ -2,7 +2,8 @@
 
     optimistic_put ─▶ index (decide) ─▶ committer (group) ─▶ writer thread: one transaction ─▶ hub: publish ─▶ watches
                                                                                                 └─▶ the put returns
-    get, range ────▶ reader threads ─▶ held until what they saw is published ─▶ the read returns
+    range, get ────▶ reader threads ─▶ held until what they saw is published ─▶ the read returns
+    get ───────────▶ index (which revision?) ─▶ values that were used lately ─▶ the read returns, no thread involved
 
 The revision that is published is all that anybody outside the writer thread can know of.
 """

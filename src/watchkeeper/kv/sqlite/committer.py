@@ -26,6 +26,7 @@ from watchkeeper.aio.workers import Workers
 from watchkeeper.kv.errors import KVError, Unavailable
 from watchkeeper.kv.sqlite.failure import translate
 from watchkeeper.kv.sqlite.index import CurrentIndex, Entry
+from watchkeeper.kv.sqlite.values import RecentValues
 from watchkeeper.kv.sqlite.watching import WatchHub
 from watchkeeper.kv.sqlite.writing import Operation, Record, Write, commit, rows_after
 
@@ -54,6 +55,7 @@ class Committer:
         self,
         writer: Workers[sqlite3.Connection],
         index: CurrentIndex,
+        values: RecentValues,
         hub: WatchHub,
         tasks: TaskOwner,
         *,
@@ -64,6 +66,7 @@ class Committer:
         """`writer` has one thread; `wrote` is told after each commit about how many bytes it made the log grow."""
         self._writer = writer
         self._index = index
+        self._values = values
         self._hub = hub
         self._tasks = tasks
         self._path = path
@@ -127,6 +130,7 @@ class Committer:
             if replaced is not None:
                 write.prev_value = replaced.value
             else:
+                write.prev_value = self._values.find(write.key, write.old.mod_revision)
                 write.needs_prev = needs_prev or self._hub.wants_prev(write.key)
         self._index.replace(write.key, write.entry)
         self._assigned = write.revision
@@ -208,6 +212,10 @@ class Committer:
         if writes:
             for write in writes:
                 del self._unpublished[write.revision]
+                if write.entry is None:
+                    self._values.forget(write.key)
+                else:
+                    self._values.keep(write.key, write.revision, write.value)
             self._hub.publish(writes)
         size = 0
         for operation in group:

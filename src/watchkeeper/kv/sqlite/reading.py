@@ -19,7 +19,7 @@ SELECT (SELECT coalesce(max(revision), 1) FROM log),
 FROM (SELECT 1) LEFT JOIN current c ON c.key = ? LEFT JOIN log l ON l.revision = c.revision
 """
 
-_ROW = "SELECT key, value, create_revision, revision, version, lease FROM log WHERE revision = ?"
+_VALUE = "SELECT value FROM log WHERE revision = ?"
 
 LOG_ROWS = 500
 LOG_BYTES = 4 * 1024 * 1024
@@ -39,10 +39,10 @@ def get(connection: sqlite3.Connection, key: bytes) -> GetResult:
     return GetResult(KeyValue(*row) if row[0] is not None else None, revision)
 
 
-def get_row(connection: sqlite3.Connection, revision: int) -> KeyValue | None:
-    """What the write of that revision left, None when it has been compacted away."""
-    row = connection.execute(_ROW, (revision,)).fetchone()
-    return KeyValue(*row) if row is not None else None
+def get_value(connection: sqlite3.Connection, revision: int) -> bytes | None:
+    """The value that a revision wrote, None when it has been compacted away."""
+    row = connection.execute(_VALUE, (revision,)).fetchone()
+    return row[0] if row is not None else None
 
 
 def get_at(connection: sqlite3.Connection, key: bytes, at: int) -> GetResult:

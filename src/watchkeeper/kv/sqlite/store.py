@@ -13,7 +13,7 @@ from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.workers import Workers, WorkersClosed
 from watchkeeper.kv.errors import Closed, Compacted, FutureRevision
-from watchkeeper.kv.interface import GetResult, RangeResult, Status, TxnResult, Watch, prefix_end
+from watchkeeper.kv.interface import GetResult, KeyValue, RangeResult, Status, TxnResult, Watch, prefix_end
 from watchkeeper.kv.limits import check_put
 from watchkeeper.kv.sqlite import reading
 from watchkeeper.kv.sqlite.checkpoint import Checkpointer
@@ -25,6 +25,7 @@ from watchkeeper.kv.sqlite.index import CurrentIndex, Entry
 from watchkeeper.kv.sqlite.leases import Leases
 from watchkeeper.kv.sqlite.maintenance import backup
 from watchkeeper.kv.sqlite.schema import Synchronous, connect
+from watchkeeper.kv.sqlite.values import RecentValues
 from watchkeeper.kv.sqlite.watching import SQLiteWatch, WatchHub
 
 
@@ -50,6 +51,7 @@ class SQLiteKV:
         self.path = file.path
         self._file = file
         self._index = index
+        self._values = RecentValues()
         self._closed = False
         self._close_done: asyncio.Event | None = None
         self._started = False
@@ -62,11 +64,14 @@ class SQLiteKV:
             [connect(file.path, read_only=True) for _ in range(readers)],
             sqlite3.Connection.close,
         )
+        # Single keys have a thread of their own: they do not wait behind lists, and what it needs stays in its caches.
+        self._finder = Workers(f"{name}-finder", [connect(file.path, read_only=True)], sqlite3.Connection.close)
         checkpoints = Workers(f"{name}-checkpoint", [file.another_writer()], sqlite3.Connection.close)
         self._checkpointer = Checkpointer(checkpoints, self._writer)
         self._committer = Committer(
             self._writer,
             index,
+            self._values,
             self._hub,
             self._tasks,
             path=file.path,
@@ -123,10 +128,29 @@ class SQLiteKV:
     async def get(self, key: bytes, *, revision: int = 0) -> GetResult:
         """Read one key, now or as `revision` left it. Raises Compacted, FutureRevision."""
         self._check_open()
-        if revision <= 0:
-            return await self._read(lambda connection: reading.get(connection, key))
-        self._check_readable(revision)
-        return await self._read(lambda connection: reading.get_at(connection, key, revision))
+        if revision > 0:
+            self._check_readable(revision)
+            return await self._read(lambda connection: reading.get_at(connection, key, revision))
+        entry = self._index.entries.get(key)
+        if not self._committer.unsettled(key, entry):
+            # The index says what there is; only a value that was not used lately has to be fetched.
+            published = self._hub.published
+            if entry is None:
+                return GetResult(None, published)
+            if (kv := await self._find(key, entry)) is not None:
+                return GetResult(kv, published)
+        return await self._read(lambda connection: reading.get(connection, key), self._finder)
+
+    async def _find(self, key: bytes, entry: Entry) -> KeyValue | None:
+        """A key as a committed write left it; None when that has been replaced and compacted meanwhile."""
+        at, create_revision, version, lease = entry
+        value = self._values.find(key, at)
+        if value is None:
+            value = await self._run(self._finder, lambda connection: reading.get_value(connection, at))
+            if value is None:
+                return None
+            self._values.keep(key, at, value)
+        return KeyValue(key, value, create_revision, at, version, lease)
 
     async def range(
         self,
@@ -215,9 +239,9 @@ class SQLiteKV:
             await self._committer.settle()
         if not get_on_failure or entry is None:
             return TxnResult(False, self._hub.published)
-        at = entry.mod_revision
-        kv = await self._on_reader(lambda connection: reading.get_row(connection, at))
-        return TxnResult(False, self._hub.published, kv) if kv is not None else None
+        published = self._hub.published
+        kv = await self._find(key, entry)
+        return TxnResult(False, published, kv) if kv is not None else None
 
     # Watches
 
@@ -280,6 +304,7 @@ class SQLiteKV:
         await self._committer.flush(last=True)
         self._hub.end(Closed("the store was closed"))
         await self._readers.close()
+        await self._finder.close()
         await self._checkpointer.close()
         await self._writer.close()
         self._file.release()
@@ -298,16 +323,18 @@ class SQLiteKV:
             raise FutureRevision(self._hub.published)
         reading.check_readable(revision, self._hub.published, self._compactor.compact_revision)
 
-    async def _read(self, job: Callable[[sqlite3.Connection], D]) -> D:
+    async def _read(
+        self, job: Callable[[sqlite3.Connection], D], workers: Workers[sqlite3.Connection] | None = None
+    ) -> D:
         """Run a read on a thread; return once all that it saw is published, so that nobody knows more than watches."""
-        result = await self._on_reader(job)
+        result = await self._run(workers or self._readers, job)
         if result.revision > self._hub.published:
             await self._committer.published(result.revision)
         return result
 
-    async def _on_reader(self, job: Callable[[sqlite3.Connection], R]) -> R:
+    async def _run(self, workers: Workers[sqlite3.Connection], job: Callable[[sqlite3.Connection], R]) -> R:
         try:
-            return await self._readers.run(job)
+            return await workers.run(job)
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
         except WorkersClosed as error:
