@@ -96,3 +96,35 @@ def test_the_last_finalizer_taken_off_ends_what_is_due_to_go() -> None:
     assert not removed_by_update({"finalizers": ["x/y"]}, due)
     assert not removed_by_update({}, {})
     assert not removed_by_update({}, {**due, "deletionGracePeriodSeconds": 30})
+
+
+def test_what_has_no_time_left_is_ended_by_whoever_deletes_it_again() -> None:
+    due = obj(deletionTimestamp="2026-01-01T00:00:00Z", deletionGracePeriodSeconds=0)
+    assert decide(due, DeleteOptions(), GRACEFUL, KIND).outcome is Outcome.REMOVE
+    due["metadata"]["finalizers"] = ["x/y"]
+    decision = decide(due, DeleteOptions(propagation_policy="Orphan"), GRACEFUL, KIND)
+    assert decision.outcome is Outcome.MARK
+    assert decision.metadata is not None
+    assert decision.metadata["finalizers"] == ["x/y", "orphan"]
+    assert decision.metadata["deletionTimestamp"] == "2026-01-01T00:00:00Z"
+
+
+def test_a_shorter_grace_does_not_end_in_the_past() -> None:
+    due = obj(deletionTimestamp="2026-01-01T00:00:30Z", deletionGracePeriodSeconds=30)
+    decision = decide(due, DeleteOptions(grace_period_seconds=20), GRACEFUL, KIND)
+    assert decision.outcome is Outcome.MARK
+    assert decision.metadata is not None
+    assert decision.metadata["deletionTimestamp"] > "2026-01-02"
+    assert decision.metadata["deletionGracePeriodSeconds"] == 1
+
+
+def test_finalizers_keep_their_order_when_the_policy_asks_for_those_that_are_there() -> None:
+    decision = decide(obj(finalizers=["orphan", "x/y"]), DeleteOptions(propagation_policy="Orphan"), PLAIN, KIND)
+    assert decision.metadata is not None
+    assert decision.metadata["finalizers"] == ["orphan", "x/y"]
+
+
+def test_no_policy_holds_a_kind_that_the_collector_knows_nothing_of() -> None:
+    event = KindBehavior(kind=GroupKind("", "Event"), default_propagation="Unsupported")
+    for policy in ("Foreground", "Orphan"):
+        assert decide(obj(), DeleteOptions(propagation_policy=policy), event, KIND).outcome is Outcome.REMOVE

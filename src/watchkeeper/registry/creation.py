@@ -24,10 +24,8 @@ async def create_generated(store: StoredResource, ctx: Context, obj: Object, opt
         try:
             return await create_named(store, ctx, _copy(obj), options)
         except ApiError as error:
-            if error.reason != "AlreadyExists":
+            if error.reason != "AlreadyExists" or attempt == _GENERATE_ATTEMPTS:
                 raise
-            if attempt == _GENERATE_ATTEMPTS:
-                raise errors.generate_name_conflict(store.resource, meta["name"]) from error
     raise AssertionError("unreachable")
 
 
@@ -56,18 +54,19 @@ def begin_create(store: StoredResource, obj: Object, *, dry_run: bool) -> Transa
 
 
 async def _store_new(store: StoredResource, key: str, name: str, obj: Object, *, dry_run: bool) -> Result:
-    version = obj["metadata"].pop("resourceVersion", None) or "0"
-    # A text that is no number counts as none, as it does for the reference.
-    if version.isdigit() and int(version):
-        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
     try:
         if dry_run:
+            # Nobody looks at the version that a client has sent.
             await _require_absent(store, key)
             return obj
+        version = obj["metadata"].pop("resourceVersion", None) or "0"
+        # A text that is no number counts as none, as it does for the reference.
+        if version.isdigit() and int(version):
+            raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         ttl = store.ttl(obj) if store.ttl is not None else 0
         return await store.storage.create(key, obj, ttl=ttl, settled=True)
     except storage_errors.KeyExists as error:
-        raise await _already_exists(store, key, name) from error
+        raise await _already_exists(store, key, obj["metadata"]) from error
     except storage_errors.StorageError as error:
         raise to_api_error(error, store.resource, name, "create") from error
 
@@ -80,8 +79,10 @@ async def _require_absent(store: StoredResource, key: str) -> None:
     raise storage_errors.KeyExists("key exists", key)
 
 
-async def _already_exists(store: StoredResource, key: str, name: str) -> ApiError:
-    error = errors.already_exists(store.resource, name)
+async def _already_exists(store: StoredResource, key: str, meta: Object) -> ApiError:
+    """The refusal of a name that is taken; with a generateName it blames the generator, whoever has chosen the name."""
+    refusal = errors.generate_name_conflict if meta.get("generateName") else errors.already_exists
+    error = refusal(store.resource, meta["name"])
     try:
         existing = await store.storage.get(key)
     except storage_errors.StorageError:

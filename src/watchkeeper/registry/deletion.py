@@ -110,13 +110,20 @@ def _grace(obj: Object, options: DeleteOptions, behavior: KindBehavior) -> tuple
 def _shorten(meta: Object, options: DeleteOptions) -> tuple[bool, bool, Object]:
     """A second deletion may only bring the end nearer."""
     current = meta.get("deletionGracePeriodSeconds")
-    if current is None:
+    if not current:
+        # What is given no time should be gone already: whoever deletes it again ends it.
         return False, False, {}
+    if current < 0:
+        current = 1
     period = options.grace_period_seconds
-    if period is None or period >= current:
+    if period is None:
         options.grace_period_seconds = current
         return False, True, {}
+    if period >= current:
+        return False, True, {}
     end = calendar.timegm(time.strptime(meta["deletionTimestamp"], "%Y-%m-%dT%H:%M:%SZ")) - current + period
+    if end < time.time():
+        end, period = int(time.time()), min(period, 1)
     return True, False, {"deletionTimestamp": now_text(end), "deletionGracePeriodSeconds": period}
 
 
@@ -135,9 +142,9 @@ def finalizers_for(current: Sequence[str], options: DeleteOptions, behavior: Kin
     kept = [f for f in current if f not in (ORPHAN, FOREGROUND)]
     if should_orphan(current, options, behavior):
         kept.append(ORPHAN)
-    if should_delete_dependents(current, options):
+    if should_delete_dependents(current, options, behavior):
         kept.append(FOREGROUND)
-    return kept
+    return list(current) if set(kept) == set(current) else kept
 
 
 def should_orphan(current: Sequence[str], options: DeleteOptions, behavior: KindBehavior) -> bool:
@@ -155,8 +162,10 @@ def should_orphan(current: Sequence[str], options: DeleteOptions, behavior: Kind
     return behavior.default_propagation == "Orphan"
 
 
-def should_delete_dependents(current: Sequence[str], options: DeleteOptions) -> bool:
+def should_delete_dependents(current: Sequence[str], options: DeleteOptions, behavior: KindBehavior) -> bool:
     """Whether dependents go first (foreground deletion)."""
+    if behavior.default_propagation == "Unsupported":
+        return False
     if options.orphan_dependents is not None:
         return False
     if options.propagation_policy is not None:

@@ -39,15 +39,14 @@ def fill_system_fields(meta: dict[str, Any]) -> None:
 
 
 def ensure_namespace(meta: dict[str, Any], namespace: str) -> None:
-    """Set the namespace that the request names ("" for cluster-scoped kinds). Raises a 400 for another one."""
+    """Set the namespace that the request names; "" (cluster-scoped kinds) drops any. Raises a 400 for another one."""
     found = meta.get("namespace") or ""
     if found == namespace:
         return
     if not found:
         meta["namespace"] = namespace
     elif not namespace:
-        # A cluster-scoped object that names a namespace is left to validation, which says so.
-        return
+        del meta["namespace"]
     else:
         raise errors.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"

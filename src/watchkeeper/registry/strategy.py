@@ -15,6 +15,7 @@ from watchkeeper.apis.validation.metadata import (
     validate_builtin_object_meta_update,
     validate_object_meta,
     validate_object_meta_update,
+    validate_updated_object_meta,
 )
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError
@@ -93,7 +94,7 @@ class Strategy:
         if not meta.get("uid"):
             meta["uid"] = old_meta["uid"]
         carry_times(meta, old_meta)
-        found = validate_object_meta_update(meta, old_meta)
+        found = validate_updated_object_meta(meta, old_meta)
         found += self.validate_settled_update(obj, old) if settled else self.validate_update(obj, old)
         if found:
             raise errors.invalid(self.kind.group_kind, meta.get("name", ""), found)

@@ -19,6 +19,15 @@ from watchkeeper.storage import errors as storage_errors
 from watchkeeper.storage import interface as storage
 from watchkeeper.storage.interface import StoredObject
 from watchkeeper.storage.state import check_stored
+from watchkeeper.storage.versioner import parse_uint
+
+
+def asked_version(meta: Object) -> int:
+    """The version that a new state is based on, 0 when it does not say. Raises a 500 for what is no version."""
+    try:
+        return parse_uint(meta.get("resourceVersion") or "0")
+    except ValueError as error:
+        raise ApiError(500, "", str(error)) from None
 
 
 class _Emptied(Exception):
@@ -121,9 +130,11 @@ class Update:
     async def _attempt_create(self, obj: Object) -> Object:
         self.created = True
         meta = metadata_of(obj)
+        asked_version(meta)
         fill_system_fields(meta)
         ensure_namespace(meta, self.ctx.namespace)
-        meta.pop("resourceVersion", None)
+        if not self.options.dry_run:
+            meta.pop("resourceVersion", None)
         self.held = begin_create(self.store, obj, dry_run=self.options.dry_run)
         self.strategy.before_create(self.ctx, obj)
         if self.held is not NOTHING_HELD:
@@ -133,17 +144,15 @@ class Update:
         return obj
 
     def _check_version(self, meta: Object, current: str) -> None:
-        asked = meta.get("resourceVersion") or ""
-        if asked in ("", "0"):
+        asked = asked_version(meta)
+        if not asked:
             if self.strategy.allow_unconditional_update:
                 meta["resourceVersion"] = current
                 return
             kind = GroupKind(self.store.resource.group, self.store.resource.resource)
             wrong = invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise errors.invalid(kind, self.name, [wrong])
-        if asked != current:
-            if not asked.isdigit():
-                raise ApiError(500, "", f'strconv.ParseUint: parsing "{asked}": invalid syntax')
+        if asked != int(current):
             raise errors.conflict(self.store.resource, self.name, OPTIMISTIC_LOCK_ERROR)
 
     async def _remove_emptied(self, key: str) -> Object:

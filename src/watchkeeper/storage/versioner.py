@@ -15,12 +15,17 @@ def parse_resource_version(text: str) -> int:
     """The revision that a resourceVersion names; 0 for "" and "0". Raises InvalidRequest with the reference's words."""
     if not text or text == "0":
         return 0
+    try:
+        return parse_uint(text)
+    except ValueError as error:
+        where = f"resourceVersion: Invalid value: {go_quote(text)}"
+        raise InvalidRequest(f"invalid resource version: {where}: {error}") from None
+
+
+def parse_uint(text: str) -> int:
+    """A whole decimal number of 64 bits without a sign. Raises ValueError in the words of Go's strconv."""
     # isascii keeps digits of other scripts out, which int() would take.
-    if text.isascii() and text.isdigit() and (version := int(text.lstrip("0")[:21] or "0")) <= _MAX:
-        return version
+    if text.isascii() and text.isdigit() and (number := int(text.lstrip("0")[:21] or "0")) <= _MAX:
+        return number
     why = "value out of range" if _DIGITS(text) else "invalid syntax"
-    quoted = go_quote(text)
-    raise InvalidRequest(
-        f"invalid resource version: resourceVersion: Invalid value: {quoted}: "
-        f"strconv.ParseUint: parsing {quoted}: {why}"
-    )
+    raise ValueError(f"strconv.ParseUint: parsing {go_quote(text)}: {why}")

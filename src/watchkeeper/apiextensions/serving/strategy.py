@@ -6,7 +6,11 @@ from typing import Any
 
 from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.apis.behavior import KindBehavior
-from watchkeeper.apis.validation.metadata import validate_object_meta, validate_object_meta_update
+from watchkeeper.apis.validation.metadata import (
+    validate_object_meta,
+    validate_object_meta_update,
+    validate_updated_object_meta,
+)
 from watchkeeper.apis.validation.names import is_qualified_name
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError, go_quote
@@ -62,7 +66,7 @@ class CustomStrategy(Strategy):
         if not meta.get("uid"):
             meta["uid"] = old_meta["uid"]
         carry_times(meta, old_meta)
-        found = validate_object_meta_update(meta, old_meta)
+        found = validate_updated_object_meta(meta, old_meta)
         found += self.update_errors(ctx, obj, old)
         if found:
             raise errors.invalid(gvk_of(obj).group_kind, meta.get("name", ""), found)

@@ -113,6 +113,7 @@ def _cells(event: Object, now: float) -> list[Any]:
 BEHAVIORS = [
     KindBehavior(
         kind=GroupKind("", "Event"),
+        default_propagation="Unsupported",
         validate=validate_event,
         validate_update=lambda new, _old: validate_event(new),
         name_rule=is_path_segment_name,

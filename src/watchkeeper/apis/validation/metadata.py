@@ -10,6 +10,7 @@ from watchkeeper.apis.validation.names import (
     byte_length,
     is_dns1123_label,
     is_label_value,
+    is_path_segment_name,
     is_qualified_name,
     name_is_dns_subdomain,
 )
@@ -70,14 +71,11 @@ def validate_object_meta(
     generation = meta.get("generation") or 0
     if generation < 0:
         errors.append(invalid(f"{path}.generation", generation, NEGATIVE))
-    _add_common(errors, meta, path)
+    errors += _common_errors(meta, path)
     finalizers = meta.get("finalizers")
     if finalizers:
         errors += validate_finalizers(finalizers, f"{path}.finalizers")
-    managed = meta.get("managedFields")
-    if managed:
-        errors += validate_managed_fields(managed, f"{path}.managedFields")
-    return errors
+    return errors + _record_errors(meta, path)
 
 
 def validate_builtin_object_meta(
@@ -92,7 +90,29 @@ def validate_builtin_object_meta(
 
 
 def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") -> list[FieldError]:
-    """What is wrong with changed metadata, for any kind."""
+    """What is wrong with changed metadata, for any kind (ValidateObjectMetaAccessorUpdate)."""
+    return _change_errors(new, old, path) + _common_errors(new, path) + _record_errors(new, path)
+
+
+def validate_updated_object_meta(new: Meta, old: Meta, path: str = "metadata") -> list[FieldError]:
+    """What every update is checked for, whatever the kind checks itself: the metadata as such, and its change.
+
+    The name and the namespace, which are those of the object that there is, are not judged again. What is wrong with
+    metadata as such shows as two causes with one message.
+    """
+    common, record = _common_errors(new, path), _record_errors(new, path)
+    errors: list[FieldError] = []
+    prefix = new.get("generateName")
+    if prefix:
+        errors += [invalid(f"{path}.generateName", prefix, text) for text in is_path_segment_name(prefix, True)]
+    errors += common
+    finalizers = new.get("finalizers")
+    if finalizers:
+        errors += validate_finalizers(finalizers, f"{path}.finalizers")
+    return errors + record + _change_errors(new, old, path) + common + record
+
+
+def _change_errors(new: Meta, old: Meta, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if old.get("deletionTimestamp") is not None:
         errors += _no_new_finalizers(new, old, f"{path}.finalizers")
@@ -102,22 +122,19 @@ def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") ->
     if generation < (old.get("generation") or 0):
         errors.append(invalid(f"{path}.generation", generation, "must not be decremented"))
     for name in _IMMUTABLE_FIELDS:
-        value = new.get(name)
-        if value != old.get(name) and (value or old.get(name)):
-            shown = value or "" if name in _TEXT_FIELDS else value
-            errors.append(invalid(f"{path}.{name}", shown, IMMUTABLE))
-    _add_common(errors, new, path)
-    managed = new.get("managedFields")
-    if managed:
-        errors += validate_managed_fields(managed, f"{path}.managedFields")
+        value, before = new.get(name), old.get(name)
+        if name in _TEXT_FIELDS:
+            value, before = value or "", before or ""
+        if value != before:
+            errors.append(invalid(f"{path}.{name}", value, IMMUTABLE))
     return errors
 
 
 def validate_builtin_object_meta_update(new: Meta, old: Meta, path: str = "metadata") -> list[FieldError]:
     """The same for built-in kinds.
 
-    The reference applies the rules of `validate_object_meta_update` to every update, and those of this function in the
-    kind's own validation: an error then shows as two causes with one message.
+    The reference applies the rules of `validate_updated_object_meta` to every update, and those of this function in the
+    kind's own validation: an error then shows as several causes with one message.
     """
     errors = validate_object_meta_update(new, old, path)
     finalizers = new.get("finalizers")
@@ -126,7 +143,8 @@ def validate_builtin_object_meta_update(new: Meta, old: Meta, path: str = "metad
     return errors
 
 
-def _add_common(errors: list[FieldError], meta: Meta, path: str) -> None:
+def _common_errors(meta: Meta, path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
     labels = meta.get("labels")
     if labels:
         errors += validate_labels(labels, f"{path}.labels")
@@ -136,6 +154,12 @@ def _add_common(errors: list[FieldError], meta: Meta, path: str) -> None:
     owners = meta.get("ownerReferences")
     if owners:
         errors += validate_owner_references(owners, f"{path}.ownerReferences")
+    return errors
+
+
+def _record_errors(meta: Meta, path: str) -> list[FieldError]:
+    managed = meta.get("managedFields")
+    return validate_managed_fields(managed, f"{path}.managedFields") if managed else []
 
 
 def validate_label_name(name: str, path: str) -> list[FieldError]:

@@ -72,7 +72,7 @@ def dedup_owner_references(request: Request, obj: Object, *, after_admission: bo
         return
     assert meta is not None
     meta["ownerReferences"] = list(kept.values())
-    uids = ", ".join(dict.fromkeys(repeated))
+    uids = ", ".join(repeated)
     where = " after mutating admission happens" if after_admission else ""
     request.warn(
         f".metadata.ownerReferences contains duplicate entries{where}; API server dedups owner references in 1.20+,"

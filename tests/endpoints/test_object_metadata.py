@@ -1,0 +1,81 @@
+"""What clients may write into the metadata of objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle, RequestFailed
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Handle]:
+    with Server(insecure_http=True) as running:
+        running.request("POST", CONFIGMAPS, {"metadata": {"name": "c"}})
+        yield running
+
+
+def refusal(server: Handle, method: str, path: str, body: Any) -> tuple[int, str]:
+    with pytest.raises(RequestFailed) as refused:
+        server.request(method, path, body)
+    return refused.value.status, json.loads(str(refused.value).split(": ", 2)[2])["message"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"finalizers": ["bad name/x"]}, 'metadata.finalizers: Invalid value: "bad name/x": prefix part'),
+        (
+            {"finalizers": ["orphan", "foregroundDeletion"]},
+            "finalizer orphan and foregroundDeletion cannot be both set",
+        ),
+        ({"generateName": "a/b"}, "metadata.generateName: Invalid value: \"a/b\": may not contain '/'"),
+        (
+            {"deletionGracePeriodSeconds": 0},
+            "metadata.deletionGracePeriodSeconds: Invalid value: 0: field is immutable",
+        ),
+    ],
+)
+def test_metadata_is_as_sound_after_an_update_as_at_the_beginning(
+    server: Handle, metadata: dict[str, Any], message: str
+) -> None:
+    status, text = refusal(server, "PUT", f"{CONFIGMAPS}/c", {"metadata": {"name": "c", **metadata}})
+    assert status == 422
+    assert message in text
+
+
+def test_the_version_of_an_update_is_a_number(server: Handle) -> None:
+    found = server.request("GET", f"{CONFIGMAPS}/c")["metadata"]["resourceVersion"]
+    for version, message in (
+        ("9" * 20, f'strconv.ParseUint: parsing "{"9" * 20}": value out of range'),
+        ("-1", 'strconv.ParseUint: parsing "-1": invalid syntax'),
+    ):
+        body = {"metadata": {"name": "c", "resourceVersion": version}}
+        status, text = refusal(server, "PUT", f"{CONFIGMAPS}/c", body)
+        assert status == 500
+        assert message in text
+    for version in (f"0{found}", "00"):
+        server.request("PUT", f"{CONFIGMAPS}/c", {"metadata": {"name": "c", "resourceVersion": version}})
+
+
+def test_a_name_that_is_taken_is_blamed_on_the_generator_where_there_is_one(server: Handle) -> None:
+    status, text = refusal(server, "POST", CONFIGMAPS, {"metadata": {"name": "c", "generateName": "x-"}})
+    assert status == 409
+    assert "the server was not able to generate a unique name for the object" in text
+
+
+def test_the_namespace_of_what_has_none_is_dropped(server: Handle) -> None:
+    path = "/api/v1/nodes?dryRun=All"
+    assert "namespace" not in server.request("POST", path, {"metadata": {"name": "n", "namespace": "x"}})["metadata"]
+
+
+def test_a_dry_run_does_not_mind_the_version_of_something_new(server: Handle) -> None:
+    body = {"metadata": {"name": "new", "resourceVersion": "5"}}
+    assert server.request("POST", f"{CONFIGMAPS}?dryRun=All", body)["metadata"]["resourceVersion"] == "5"
+    assert refusal(server, "POST", CONFIGMAPS, body)[0] == 500
