@@ -36,11 +36,23 @@ def _aggregation_controller(api: Loopback) -> Controller:
     return ClusterRoleAggregationController(api)
 
 
+def _protection_controller(name: str) -> Callable[[Loopback], Controller]:
+    def make(api: Loopback) -> Controller:
+        from watchkeeper.controllers import storage_protection
+
+        return storage_protection.StorageProtectionController(api, getattr(storage_protection, name))
+
+    return make
+
+
 _MAKE: dict[str, tuple[str, Callable[[Loopback], Controller]]] = {
     "namespace": ("namespace-controller", NamespaceController),
     "garbage-collector": ("generic-garbage-collector", GarbageCollector),
     "resourcequota": ("resourcequota-controller", _resource_quota_controller),
     "clusterrole-aggregation": ("clusterrole-aggregation-controller", _aggregation_controller),
+    "pvc-protection": ("pvc-protection-controller", _protection_controller("CLAIMS")),
+    "pv-protection": ("pv-protection-controller", _protection_controller("VOLUMES")),
+    "vac-protection": ("volumeattributesclass-protection-controller", _protection_controller("CLASSES")),
 }
 NAMES = tuple(_MAKE)
 """All controllers there are."""

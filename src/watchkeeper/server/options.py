@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 6443
 DEFAULT_CONTROLLERS = ("namespace", "garbage-collector")
-CONTROLLERS = (*DEFAULT_CONTROLLERS, "resourcequota", "clusterrole-aggregation")
+CONTROLLERS = (
+    *DEFAULT_CONTROLLERS,
+    "resourcequota",
+    "clusterrole-aggregation",
+    "pvc-protection",
+    "pv-protection",
+    "vac-protection",
+)
 """All that there are."""
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
