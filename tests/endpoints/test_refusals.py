@@ -172,3 +172,30 @@ def test_a_token_is_bound_to_what_it_may_be_bound_to(
     status = refused(server, "POST", "/api/v1/namespaces/default/serviceaccounts/worker/token", body)
     assert status["code"] == code
     assert status["message"].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("GET", "/apis/authorization.k8s.io/v1/subjectaccessreviews", 405),
+        ("GET", "/apis/authorization.k8s.io/v1/subjectaccessreviews/x", 404),
+        ("POST", "/apis/authentication.k8s.io/v1/tokenreviews/x", 404),
+        ("GET", "/apis/authorization.k8s.io/v1/localsubjectaccessreviews", 404),
+        ("POST", "/api/v1/bindings", 404),
+        ("GET", "/api/v1/namespaces/default/bindings/x", 404),
+        ("DELETE", "/api/v1/namespaces/default/bindings", 405),
+        ("POST", "/api/v1/pods", 405),
+        ("DELETE", "/api/v1/componentstatuses/x", 405),
+    ],
+)
+def test_a_path_is_there_when_any_method_is(server: Handle, method: str, path: str, code: int) -> None:
+    status = refused(server, method, path, {} if method == "POST" else None)
+    assert (status["code"], status["reason"]) == (code, "NotFound" if code == 404 else "MethodNotAllowed")
+
+
+def test_a_refused_review_shows_non_resource_attributes_whole(server: Handle) -> None:
+    spec = {"user": "u", "resourceAttributes": {}, "nonResourceAttributes": {"path": "/x"}}
+    status = refused(server, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": spec})
+    (cause,) = status["details"]["causes"]
+    told = 'Invalid value: {"Path":"/x","Verb":""}: cannot be specified in combination with resourceAttributes'
+    assert (cause["field"], cause["message"]) == ("spec.nonResourceAttributes", told)

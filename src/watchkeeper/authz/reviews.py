@@ -56,7 +56,7 @@ async def local_subject_access_review(review: Object, namespace: str, authorizer
         path = "spec.resourceAttributes.namespace"
         found.append(field.invalid(path, asked.get("namespace", ""), "must match metadata.namespace"))
     if spec.get("nonResourceAttributes") is not None:
-        value = spec["nonResourceAttributes"]
+        value = _as_told(spec["nonResourceAttributes"])
         found.append(field.invalid("spec.nonResourceAttributes", value, "disallowed on this kind of request"))
     _refuse(found)
     if not namespace:
@@ -186,10 +186,15 @@ def _attribute_errors(spec: Mapping[str, Any]) -> list[FieldError]:
     resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and other is not None:
         why = "cannot be specified in combination with resourceAttributes"
-        return [field.invalid("spec.nonResourceAttributes", other, why)]
+        return [field.invalid("spec.nonResourceAttributes", _as_told(other), why)]
     if resource is None and other is None:
         return [field.invalid("spec.resourceAttributes", None, _ONE_OF)]
     return []
+
+
+def _as_told(attributes: Mapping[str, Any]) -> Object:
+    """Non-resource attributes as refusals show them: all fields, under the names of the reference's own structure."""
+    return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
 
 
 def _metadata_errors(review: Object, allowed: Sequence[str]) -> list[FieldError]:

@@ -88,21 +88,21 @@ class Router:
         """Whether it asks for the objects of all namespaces, or for a namespace itself, whose path looks namespaced."""
         info = request.info
         if found.info.namespaced:
-            return request.method == "GET" and len(info.parts) == 1
+            return request.method == "GET" and len(info.parts) == 1 and "list" in found.scope.verbs
         return found.info.gvr.resource == "namespaces" and not found.info.gvr.group
 
     @staticmethod
     def _misplaced(found: ServedResource, request: Request) -> Response:
         if found.custom:
             return text_response(404, "404 page not found\n")
-        if found.info.namespaced and len(request.info.parts) == 1:
+        if found.info.namespaced and len(request.info.parts) == 1 and "list" in found.scope.verbs:
             raise method_not_allowed()
         raise not_found()
 
     def _object(self, found: ServedResource, request: Request) -> Handled:
         entry = _OBJECT.get(request.method)
         if entry is None or entry[0] not in found.scope.verbs:
-            raise method_not_allowed()
+            raise method_not_allowed() if _has_objects(found) else not_found()
         _warn(found, request)
         return entry[1](request, found.scope)
 
@@ -131,6 +131,11 @@ class Router:
             raise method_not_allowed()
         _warn(found, request, scope.kind.warning)
         return entry[1](request, scope)
+
+
+def _has_objects(found: ServedResource) -> bool:
+    """Whether anything can be done with one object by name; reviews, which are only created, have no such path."""
+    return any(verb in found.scope.verbs for verb, _ in _OBJECT.values())
 
 
 def _warn(found: ServedResource, request: Request, of_kind: str = "") -> None:
