@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -22,7 +23,7 @@ def openapi() -> OpenAPI:
 
 @pytest.fixture(scope="module")
 def v2(openapi: OpenAPI) -> Any:
-    return orjson.loads(openapi.v2().body)
+    return orjson.loads(asyncio.run(openapi.v2()).body)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def apps(openapi: OpenAPI) -> Any:
 
 
 def document(openapi: OpenAPI, path: str) -> Any:
-    found = openapi.v3(path)
+    found = asyncio.run(openapi.v3(path))
     assert found is not None
     return orjson.loads(found.body)
 
@@ -73,9 +74,9 @@ def test_v2_has_definitions_with_what_clients_merge_by(v2: Any) -> None:
 
 
 def test_every_reference_leads_somewhere(openapi: OpenAPI, v2: Any) -> None:
-    assert references(openapi.v2().body, "definitions") <= v2["definitions"].keys()
+    assert references(asyncio.run(openapi.v2()).body, "definitions") <= v2["definitions"].keys()
     for path in orjson.loads(openapi.v3_index().body)["paths"]:
-        found = openapi.v3(path)
+        found = asyncio.run(openapi.v3(path))
         assert found is not None
         schemas = orjson.loads(found.body)["components"]["schemas"]
         assert references(found.body, "components/schemas") <= schemas.keys(), path
@@ -100,10 +101,10 @@ def test_the_index_leads_to_documents_by_the_hash_of_their_content(openapi: Open
     assert {"api/v1", "apis/apps/v1", "apis/batch/v1", "apis/apiextensions.k8s.io/v1", "version"} <= paths.keys()
     path, _, digest = paths["apis/apps/v1"]["serverRelativeURL"].partition("?hash=")
     assert path == "/openapi/v3/apis/apps/v1"
-    found = openapi.v3("apis/apps/v1")
+    found = asyncio.run(openapi.v3("apis/apps/v1"))
     assert found is not None
     assert found.hash == digest
-    assert openapi.v3("apis/nosuch.example.io/v1") is None
+    assert asyncio.run(openapi.v3("apis/nosuch.example.io/v1")) is None
 
 
 def test_v3_has_operations_with_their_options(apps: Any) -> None:
@@ -134,7 +135,7 @@ def test_a_v3_document_has_only_what_its_group_needs(apps: Any) -> None:
 def test_custom_resources_come_change_and_go() -> None:
     openapi = OpenAPI(resources(), "v1.36.0")
     before = openapi.v3_index().hash
-    schema = {
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": {
             "spec": {
@@ -159,15 +160,15 @@ def test_custom_resources_come_change_and_go() -> None:
     status = "/apis/example.io/v1/namespaces/{namespace}/robots/{name}/status"
     assert found["paths"][status]["put"]["operationId"] == "replaceExampleIoV1NamespacedRobotStatus"
 
-    in_v2 = orjson.loads(openapi.v2().body)["definitions"]["io.example.v1.Robot"]["properties"]["spec"]["properties"]
-    assert in_v2 == {"size": {}, "port": {"x-kubernetes-int-or-string": True}}
+    in_v2 = orjson.loads(asyncio.run(openapi.v2()).body)["definitions"]["io.example.v1.Robot"]
+    assert in_v2["properties"]["spec"]["properties"] == {"size": {}, "port": {"x-kubernetes-int-or-string": True}}
 
-    hash_before = openapi.v3("apis/example.io/v1")
+    hash_before = asyncio.run(openapi.v3("apis/example.io/v1"))
     openapi.set_custom(robots(None))
-    assert openapi.v3("apis/example.io/v1") != hash_before
+    assert asyncio.run(openapi.v3("apis/example.io/v1")) != hash_before
     assert "properties" not in document(openapi, "apis/example.io/v1")["components"]["schemas"]["io.example.v1.Robot"]
 
     openapi.remove_custom(GroupVersion("example.io", "v1"), "robots")
-    assert openapi.v3("apis/example.io/v1") is None
+    assert asyncio.run(openapi.v3("apis/example.io/v1")) is None
     assert openapi.v3_index().hash == before
-    assert "io.example.v1.Robot" not in orjson.loads(openapi.v2().body)["definitions"]
+    assert "io.example.v1.Robot" not in orjson.loads(asyncio.run(openapi.v2()).body)["definitions"]

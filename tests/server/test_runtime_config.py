@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import urllib.request
 from typing import Any
 
@@ -141,7 +142,7 @@ def test_discovery_lists_new_versions_first_and_answers_warn() -> None:
 
 
 def test_documents_do_not_know_what_is_not_served() -> None:
-    off, on = (OpenAPI(served_resources(settings), "v1.36.0").v2().body for settings in ((), OLD))
+    off, on = (asyncio.run(OpenAPI(served_resources(settings), "v1.36.0").v2()).body for settings in ((), OLD))
     assert b"apps.v1beta1." not in off
     assert b"apps.v1beta1.RollbackConfig" in on
 

@@ -76,6 +76,19 @@ def wants_pretty(request: Request) -> bool:
 
 @lru_cache(maxsize=512)
 def _accept(header: str, transforms: bool) -> Accepted | None:
+    for media_type, params in _clauses(header):
+        if media_type == "*/*":
+            media_type = JSON
+        if media_type not in (JSON, YAML):
+            continue
+        accepted = _with_params(media_type, params, transforms)
+        if accepted is not None:
+            return accepted
+    return None
+
+
+def _clauses(header: str) -> list[tuple[str, dict[str, str]]]:
+    """The media types of a header with their parameters, those that the client likes best first."""
     clauses = []
     for index, clause in enumerate(header.split(",")):
         media_type, params = _parse(clause)
@@ -85,15 +98,13 @@ def _accept(header: str, transforms: bool) -> Accepted | None:
             quality = 1.0
         clauses.append((-quality, index, media_type, params))
     clauses.sort(key=lambda c: c[:2])
-    for _, _, media_type, params in clauses:
-        if media_type == "*/*":
-            media_type = JSON
-        if media_type not in (JSON, YAML):
-            continue
-        accepted = _with_params(media_type, params, transforms)
-        if accepted is not None:
-            return accepted
-    return None
+    return [(media_type, params) for _, _, media_type, params in clauses]
+
+
+@lru_cache(maxsize=512)
+def media_ranges(header: str) -> tuple[str, ...]:
+    """The media types and ranges of an Accept header, those that the client likes best first."""
+    return tuple(media_type for media_type, _ in _clauses(header))
 
 
 def _parse(clause: str) -> tuple[str, dict[str, str]]:

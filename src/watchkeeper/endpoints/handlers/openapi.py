@@ -2,78 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
-from watchkeeper.endpoints.negotiation import negotiate, not_acceptable
+from watchkeeper.endpoints.negotiation import JSON, media_ranges
 from watchkeeper.endpoints.openapi.documents import Document, OpenAPI
 from watchkeeper.endpoints.openapi.gnostic import CONTENT_TYPE
-from watchkeeper.endpoints.render import finish
-from watchkeeper.endpoints.response import JSON, Header, Response, text_response
+from watchkeeper.endpoints.response import AT_ONCE, Header, Response, text_response
 from watchkeeper.endpoints.router import method_not_allowed
 from watchkeeper.request.request import Request
 
 _V3 = "/openapi/v3"
+_VARY: Header = (b"vary", b"Accept")
+_CHUNK = 1 << 18
+"""Bytes that are sent at a time."""
 _FOREVER: Header = (b"cache-control", b"public, immutable")
-_PROTOBUF = "protobuf"
-_V2_PROTOBUF = (CONTENT_TYPE, CONTENT_TYPE.replace("v2.v1.0", "v2@v1.0"))
-"""What the v2 document is asked for by; the second form is an old one, which clients still use."""
+_V2_FORMS = {JSON: JSON, CONTENT_TYPE: CONTENT_TYPE, CONTENT_TYPE.replace("v2.v1.0", "v2@v1.0"): CONTENT_TYPE}
+"""What the v2 document may be asked for by -> what it then is; the last is an old name, which clients still use."""
+_V3_FORMS = {JSON: JSON}
 
 
 class OpenAPIPaths:
-    """Handles /openapi/v2, /openapi/v3 and what is below it."""
+    """Handles /openapi/v2, /openapi/v3 and what is below it.
+
+    Documents may be large and take seconds to make, which they do in slices between other requests. Whether a client
+    has the latest one is known at once.
+    """
 
     def __init__(self, documents: OpenAPI) -> None:
         self._documents = documents
 
     def handle_v2(self, request: Request) -> Response | Awaitable[Response]:
-        """The v2 document, in JSON unless protobuf is what the client wants first."""
-        if request.method == "GET" and request.header(b"accept").startswith(_V2_PROTOBUF):
-            return self._protobuf(request)
-        return self._answer(request, self._documents.v2())
+        """The v2 document, in JSON or in protobuf."""
+        _require_get(request)
+        form = _form(request, _V2_FORMS)
+        if form is None:
+            return _not_acceptable()
+        documents = self._documents
+        if unchanged := _unchanged(request, documents.v2_hash):
+            return unchanged
+        return _answer(documents.v2_protobuf() if form == CONTENT_TYPE else documents.v2(), form)
 
-    async def _protobuf(self, request: Request) -> Response:
-        document = await self._documents.v2_protobuf()
-        headers = _caching(document)
-        if _unchanged(request, document):
-            return Response(304, b"", headers)
-        return Response(200, document.body, ((b"content-type", CONTENT_TYPE.encode()), *headers))
-
-    def handle_v3(self, request: Request) -> Response:
+    def handle_v3(self, request: Request) -> Response | Awaitable[Response]:
         """The index of v3 documents, or one of them; asked for by its hash it may be kept for good."""
+        _require_get(request)
         path = request.path.removeprefix(_V3).strip("/")
         if not path:
-            return self._answer(request, self._documents.v3_index())
-        document = self._documents.v3(path)
-        if document is None:
-            return text_response(404, "404 page not found\n")
+            index = self._documents.v3_index()
+            return _unchanged(request, lambda: index.hash) or _response(index, JSON)
+        current = self._documents.v3_hash(path)
+        if current is None:
+            return _not_found()
+        if _form(request, _V3_FORMS) is None:
+            return _not_acceptable()
         asked = request.param("hash")
-        if asked and asked != document.hash:
-            location = f"{request.path}?hash={document.hash}".encode()
-            return Response(301, b"", ((b"location", location),))
-        return self._answer(request, document, (_FOREVER,) if asked else ())
-
-    @staticmethod
-    def _answer(request: Request, document: Document, headers: tuple[Header, ...] = ()) -> Response:
-        if request.method != "GET":
-            raise method_not_allowed()
-        more: tuple[Header, ...] = (*headers, *_caching(document))
-        if _unchanged(request, document):
-            return Response(304, b"", more)
-        accept = request.header(b"accept")
-        if _PROTOBUF in accept and "json" not in accept and "*/*" not in accept:
-            raise not_acceptable()
-        if "yaml" in accept:
-            return finish(document.body, negotiate(request, transforms=False))
-        return Response(200, document.body, (JSON, *more))
+        if asked and asked != current:
+            return Response(301, b"", ((b"location", f"{request.path}?hash={current}".encode()),))
+        more = (_FOREVER,) if asked else ()
+        return _unchanged(request, lambda: current, more) or _answer(self._documents.v3(path), JSON, more)
 
 
-def _etag(document: Document) -> str:
-    return f'"{document.hash}"'
+def _require_get(request: Request) -> None:
+    if request.method != "GET":
+        raise method_not_allowed()
 
 
-def _caching(document: Document) -> tuple[Header, ...]:
-    return (b"etag", _etag(document).encode()), (b"vary", b"Accept")
+def _form(request: Request, forms: Mapping[str, str]) -> str | None:
+    """The first form that a client accepts; None for a client that accepts none of them."""
+    for media_range in media_ranges(request.header(b"accept") or "*/*"):
+        kind, _, subtype = media_range.partition("/")
+        for name, form in forms.items():
+            if kind in ("application", "*") and subtype in (name.partition("/")[2], "*"):
+                return form
+    return None
 
 
-def _unchanged(request: Request, document: Document) -> bool:
-    return request.header(b"if-none-match") == _etag(document)
+def _not_acceptable() -> Response:
+    return Response(406, b"", (_VARY,))
+
+
+def _not_found() -> Response:
+    return text_response(404, "404 page not found\n")
+
+
+def _unchanged(request: Request, current: Callable[[], str], more: tuple[Header, ...] = ()) -> Response | None:
+    """304 for a client that has the document of that hash."""
+    has = request.header(b"if-none-match")
+    if not has or has != _etag(digest := current()):
+        return None
+    return Response(304, b"", (*more, *_caching(digest)))
+
+
+async def _answer(making: Awaitable[Document | None], form: str, more: tuple[Header, ...] = ()) -> Response:
+    document = await making
+    return _not_found() if document is None else _response(document, form, more)
+
+
+def _response(document: Document, form: str, more: tuple[Header, ...] = ()) -> Response:
+    headers = ((b"content-type", form.encode()), *more, *_caching(document.hash))
+    if sum(map(len, document.pieces)) <= AT_ONCE:
+        return Response(200, document.body, headers)
+    return Response(200, headers=headers, stream=_chunks(document.pieces))
+
+
+async def _chunks(pieces: Sequence[bytes]) -> AsyncGenerator[bytes]:
+    """The pieces, joined to chunks of some size: a document of tens of megabytes is never in memory as a whole."""
+    chunk: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        chunk.append(piece)
+        size += len(piece)
+        if size >= _CHUNK:
+            yield b"".join(chunk)
+            chunk, size = [], 0
+    yield b"".join(chunk)
+
+
+def _etag(digest: str) -> str:
+    return f'"{digest}"'
+
+
+def _caching(digest: str) -> tuple[Header, ...]:
+    return (b"etag", _etag(digest).encode()), _VARY

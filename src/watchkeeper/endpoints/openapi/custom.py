@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from watchkeeper.apis.catalog import ResourceInfo
-from watchkeeper.endpoints.openapi.definitions import gvk_entry
-from watchkeeper.endpoints.openapi.dialect import Dialect
+from watchkeeper.endpoints.openapi.definitions import builtin_name, gvk_entry
+from watchkeeper.endpoints.openapi.dialect import CUSTOM_PATCH, Dialect
+from watchkeeper.endpoints.openapi.parts import Part
+from watchkeeper.endpoints.openapi.paths import ResourcePaths
 from watchkeeper.meta.gvk import GroupVersionKind
 
 OBJECT_META_NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 LIST_META_NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
 
+LARGE_SCHEMA = 50_000
+"""Bytes of an encoded schema that take long to write."""
 _ONLY_V3 = frozenset({"nullable", "oneOf", "anyOf", "allOf", "not", "default", "example", "externalDocs"})
 """What the v2 document leaves out: it does not have it, or its readers stumble over it."""
 
@@ -42,6 +48,26 @@ def definition_name(gvk: GroupVersionKind) -> str:
 def list_gvk(custom: CustomVersion) -> GroupVersionKind:
     """The kind of the resource's lists."""
     return GroupVersionKind(custom.info.kind.group, custom.info.kind.version, custom.list_kind)
+
+
+def custom_part(custom: CustomVersion) -> Part:
+    """What a version of a custom resource adds to documents."""
+
+    def make(dialect: Dialect) -> tuple[dict[str, Any], dict[str, Any]]:
+        paths = ResourcePaths(dialect, _namer(custom), CUSTOM_PATCH).of(custom.info)
+        return dict(sorted(paths.items())), dict(sorted(custom_definitions(custom, dialect).items()))
+
+    schema = custom.schema_json or b""
+    facts = orjson.dumps((repr(custom.info), custom.list_kind, custom.schema_json is None))
+    return Part(hashlib.sha256(facts + schema).hexdigest(), make, is_large=len(schema) > LARGE_SCHEMA)
+
+
+def _namer(custom: CustomVersion) -> Callable[[GroupVersionKind], str]:
+    own = {
+        custom.info.kind: definition_name(custom.info.kind),
+        custom.info.kind._replace(kind=f"{custom.info.kind.kind}List"): definition_name(list_gvk(custom)),
+    }
+    return lambda gvk: own.get(gvk) or builtin_name(gvk)
 
 
 def custom_definitions(custom: CustomVersion, dialect: Dialect) -> dict[str, Any]:

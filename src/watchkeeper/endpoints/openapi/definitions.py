@@ -43,21 +43,30 @@ def _kinds_by_definition() -> dict[str, list[dict[str, str]]]:
     return found
 
 
-def definitions(names: Iterable[str], dialect: Dialect) -> dict[str, Any]:
-    """The named definitions and all that they refer to, by name."""
+def builtin_name(gvk: GroupVersionKind) -> str:
+    """The name of a built-in kind's definition, "" for other kinds."""
+    schema = schema_data().kinds.get(gvk)
+    return schema.name if schema is not None else ""
+
+
+def closure(names: Iterable[str]) -> list[str]:
+    """The names of the definitions named and of all that they refer to, sorted; unknown ones are left out."""
     known = schema_data().definitions
-    found: dict[str, Any] = {}
+    found: set[str] = set()
     left = list(names)
     while left:
         name = left.pop()
-        if name in found:
+        if name in found or (name not in known and name != PATCH_NAME):
             continue
-        if name == PATCH_NAME:
-            found[name] = _OBJECT
-        elif name in known:
-            found[name] = _definition(known[name], dialect)
+        found.add(name)
+        if name in known:
             left += _referred(known[name])
-    return dict(sorted(found.items()))
+    return sorted(found)
+
+
+def definition(name: str, dialect: Dialect) -> dict[str, Any]:
+    """A definition by its name. Raises KeyError for unknown ones."""
+    return _OBJECT if name == PATCH_NAME else _definition(schema_data().definitions[name], dialect)
 
 
 def _referred(schema: Schema) -> list[str]:

@@ -1,23 +1,25 @@
-"""The OpenAPI documents of a server: one of v2, and of v3 an index and a document for each group and version."""
+"""The OpenAPI documents of a server: one of v2, and of v3 an index and a document for each group and version.
+
+Documents are joined from parts (`parts`); both are made when somebody asks, and kept until custom resources change.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from watchkeeper.apis.catalog import ResourceInfo
-from watchkeeper.apis.schema_data import schema_data
-from watchkeeper.endpoints.openapi.custom import CustomVersion, custom_definitions, definition_name, list_gvk
-from watchkeeper.endpoints.openapi.definitions import definitions
-from watchkeeper.endpoints.openapi.dialect import CUSTOM_PATCH, PATCH, Dialect
-from watchkeeper.endpoints.openapi.gnostic import to_protobuf
-from watchkeeper.endpoints.openapi.paths import ResourcePaths
-from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.endpoints.openapi.builtin import BuiltinParts
+from watchkeeper.endpoints.openapi.custom import CustomVersion, custom_part, definition_name, list_gvk
+from watchkeeper.endpoints.openapi.dialect import Dialect
+from watchkeeper.endpoints.openapi.gnostic import document_pieces
+from watchkeeper.endpoints.openapi.parts import V2, V2_PROTOBUF, V3, Form, Part, Workshop
+from watchkeeper.meta.gvk import GroupVersion
 
 _BEARER = {
     "type": "apiKey",
@@ -25,14 +27,26 @@ _BEARER = {
     "in": "header",
     "description": "Bearer Token authentication",
 }
+_SECURITY = {"securityDefinitions": {"BearerToken": _BEARER}, "security": [{"BearerToken": []}]}
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
     """An encoded document; `hash` names its content, and is in its URL for v3."""
 
-    body: bytes
+    pieces: tuple[bytes, ...]
     hash: str
+
+    @property
+    def body(self) -> bytes:
+        """All of it."""
+        return b"".join(self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class _Custom:
+    version: CustomVersion
+    part: Part
 
 
 class OpenAPI:
@@ -41,15 +55,27 @@ class OpenAPI:
     def __init__(self, resources: Iterable[ResourceInfo], version: str) -> None:
         """`version` is what the documents give as the API's version, such as v1.36.0."""
         self._version = version
-        self._builtin: dict[GroupVersion, list[ResourceInfo]] = {}
-        for info in resources:
-            self._builtin.setdefault(info.gvr.group_version, []).append(info)
-        self._custom: dict[GroupVersion, dict[str, CustomVersion]] = {}
+        self._builtin = BuiltinParts(resources)
+        self._custom: dict[GroupVersion, dict[str, _Custom]] = {}
         self._documents: dict[str, Document] = {}
+        self._parts: dict[str, Sequence[Part]] = {}
+        """What documents are joined from, by their keys in `_documents`."""
+        self._hashes: dict[str, str] = {}
+        """Those of the v2 document and of the v3 documents, by path."""
+        self._workshop = Workshop()
+
+    def __repr__(self) -> str:
+        return (
+            f"<OpenAPI: {len(self._custom)} groups and versions of custom resources, {len(self._documents)} documents>"
+        )
 
     def set_custom(self, custom: CustomVersion) -> None:
         """Add a version of a custom resource, or replace it."""
-        self._custom.setdefault(custom.info.gvr.group_version, {})[custom.info.gvr.resource] = custom
+        served = self._custom.setdefault(custom.info.gvr.group_version, {})
+        before = served.get(custom.info.gvr.resource)
+        if before is not None and before.version == custom:
+            return
+        served[custom.info.gvr.resource] = _Custom(custom, custom_part(custom))
         self._forget(custom.info.gvr.group_version)
 
     def remove_custom(self, group_version: GroupVersion, resource: str) -> None:
@@ -61,39 +87,125 @@ class OpenAPI:
             self._forget(group_version)
 
     def _forget(self, group_version: GroupVersion) -> None:
-        for key in ("v2", "v2/protobuf", "index", _path_of(group_version)):
+        path = _path_of(group_version)
+        for key in (V2.name, V2_PROTOBUF.name, "index", path):
             self._documents.pop(key, None)
+            self._parts.pop(key, None)
+        for key in (V2.name, path):
+            self._hashes.pop(key, None)
 
-    def v2(self) -> Document:
+    # -- v2 -------------------------------------------------------------------------------------------------------
+
+    def v2_hash(self) -> str:
+        """The hash of /openapi/v2 as it is now, in either form, without making it."""
+        found = self._hashes.get(V2.name)
+        if found is None:
+            found = self._hashes[V2.name] = _digest(self._version, *(part.digest for part in self._v2_parts()))
+        return found
+
+    async def v2(self) -> Document:
         """/openapi/v2."""
-        return self._kept("v2", self._make_v2)
+        return await self._made(V2.name, self._v2_parts, V2, self._join_v2)
 
     async def v2_protobuf(self) -> Document:
-        """/openapi/v2 in protobuf, written on a thread when it is not there yet."""
-        found = self._documents.get("v2/protobuf")
+        """/openapi/v2 in protobuf."""
+        return await self._made(V2_PROTOBUF.name, self._v2_parts, V2_PROTOBUF, self._join_v2)
+
+    def _v2_parts(self) -> Sequence[Part]:
+        found = self._parts.get(V2.name)
         if found is None:
-            made_from = self.v2()
-            body = await asyncio.to_thread(to_protobuf, made_from.body)
-            found = Document(body, _digest(body))
-            if self._documents.get("v2") is made_from:
-                self._documents["v2/protobuf"] = found
+            names = {name for served in self._custom.values() for each in served.values() for name in _names(each)}
+            custom = [self._custom_parts(group_version) for group_version in sorted(self._custom)]
+            found = self._parts[V2.name] = (*self._builtin.v2(names), *itertools.chain(*custom))
         return found
+
+    def _custom_parts(self, group_version: GroupVersion) -> list[Part]:
+        served = self._custom.get(group_version, {})
+        return [served[resource].part for resource in sorted(served)]
+
+    def _join_v2(self, parts: Sequence[Part], form: Form) -> Document:
+        fragments = [part.make(form) for part in parts]
+        paths = [fragment.paths for fragment in fragments if fragment.paths]
+        definitions = [fragment.definitions for fragment in fragments if fragment.definitions]
+        start = {"swagger": Dialect.V2.value, "info": self._info()}
+        if form is V2_PROTOBUF:
+            pieces = document_pieces(start, paths, definitions, _SECURITY)
+        else:
+            pieces = [
+                orjson.dumps(start)[:-1] + b',"paths":{',
+                *_with_commas(paths),
+                b'},"definitions":{',
+                *_with_commas(definitions),
+                b"}," + orjson.dumps(_SECURITY)[1:],
+            ]
+        return Document(tuple(pieces), self.v2_hash())
+
+    # -- v3 -------------------------------------------------------------------------------------------------------
 
     def v3_index(self) -> Document:
         """/openapi/v3: where the documents are."""
-        return self._kept("index", self._make_index)
-
-    def v3(self, path: str) -> Document | None:
-        """/openapi/v3/PATH, such as `apis/apps/v1`; None when there is no such document."""
-        group_version = self._group_version(path)
-        if group_version is None and path not in self._plain_paths():
-            return None
-        return self._kept(path, lambda: self._make_v3(path, group_version))
-
-    def _kept(self, key: str, make: Callable[[], Document]) -> Document:
-        found = self._documents.get(key)
+        found = self._documents.get("index")
         if found is None:
-            found = self._documents[key] = make()
+            paths = {*self._plain_paths(), *(_path_of(gv) for gv in (*self._builtin.resources, *self._custom))}
+            urls = {
+                path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path)}"} for path in sorted(paths)
+            }
+            body = orjson.dumps({"paths": urls})
+            found = self._documents["index"] = Document((body,), hashlib.sha512(body).hexdigest().upper())
+        return found
+
+    def v3_hash(self, path: str) -> str | None:
+        """The hash of a document as it is now, without making it; None when there is no such document."""
+        if self._group_version(path) is None and path not in self._plain_paths():
+            return None
+        return self._hash(path)
+
+    async def v3(self, path: str) -> Document | None:
+        """/openapi/v3/PATH, such as `apis/apps/v1`; None when there is no such document."""
+        if self.v3_hash(path) is None:
+            return None
+        found = await self._made(path, lambda: self._v3_parts(path), V3, lambda parts, _: self._join_v3(path, parts))
+        if self.v3_hash(path) is None:
+            self._documents.pop(path, None)
+            return None
+        return found
+
+    def _v3_parts(self, path: str) -> Sequence[Part]:
+        found = self._parts.get(path)
+        if found is None:
+            group_version = self._group_version(path)
+            if group_version is None:
+                return ()
+            custom = self._custom.get(group_version, {})
+            names = {name for each in custom.values() for name in _names(each)}
+            builtin = self._builtin.v3(group_version, [each.version.info for each in custom.values()], names)
+            found = self._parts[path] = (*builtin, *self._custom_parts(group_version))
+        return found
+
+    def _join_v3(self, path: str, parts: Sequence[Part]) -> Document:
+        fragments = [part.make(V3) for part in parts]
+        if where := self._plain_paths().get(path):
+            answers = {"200": {"description": "OK"}}
+            operation = {"get": {"operationId": f"get{where.strip('/')}", "responses": answers}}
+            paths = [orjson.dumps({where: operation})[1:-1]]
+        else:
+            paths = [fragment.paths for fragment in fragments if fragment.paths]
+        pieces = [
+            orjson.dumps({"openapi": Dialect.V3.value, "info": self._info()})[:-1] + b',"paths":{',
+            *_with_commas(paths),
+            b'},"components":{"schemas":{',
+            *_with_commas([fragment.definitions for fragment in fragments if fragment.definitions]),
+            b"}," + orjson.dumps({"securitySchemes": {"BearerToken": _BEARER}})[1:] + b"}",
+        ]
+        return Document(tuple(pieces), self._hash(path))
+
+    def _hash(self, path: str) -> str:
+        """Names the content of a v3 document without making it."""
+        found = self._hashes.get(path)
+        if found is None:
+            group_version = self._group_version(path)
+            digests = [part.digest for part in self._custom_parts(group_version)] if group_version else []
+            found = self._hashes[path] = _digest(path, self._version, *digests)
         return found
 
     def _group_version(self, path: str) -> GroupVersion | None:
@@ -103,11 +215,11 @@ class OpenAPI:
             found = GroupVersion(parts[1], parts[2])
         elif len(parts) == 2 and parts[0] == "api":
             found = GroupVersion("", parts[1])
-        return found if found in self._builtin or found in self._custom else None
+        return found if found in self._builtin.resources or found in self._custom else None
 
     def _plain_paths(self) -> dict[str, str]:
         """Documents about paths that serve no resources, and what is at each."""
-        groups = {gv.group for gv in (*self._builtin, *self._custom) if gv.group}
+        groups = {gv.group for gv in (*self._builtin.resources, *self._custom) if gv.group}
         return {
             "api": "/api/",
             "apis": "/apis/",
@@ -115,112 +227,41 @@ class OpenAPI:
             "version": "/version/",
         }
 
-    def _make_index(self) -> Document:
-        paths = [*self._plain_paths(), *(_path_of(gv) for gv in (*self._builtin, *self._custom))]
-        urls = {
-            path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path)}"} for path in sorted(set(paths))
-        }
-        body = orjson.dumps({"paths": urls})
-        return Document(body, _digest(body))
+    # -- both -----------------------------------------------------------------------------------------------------
 
-    def _hash(self, path: str) -> str:
-        """Names the content of a v3 document without making it."""
-        group_version = self._group_version(path)
-        made_of: list[Any] = [path, self._version]
-        for custom in self._custom.get(group_version, {}).values() if group_version else ():
-            made_of += [repr(custom.info), hashlib.sha256(custom.schema_json or b"").hexdigest()]
-        return _digest(orjson.dumps(made_of))
+    def _info(self) -> dict[str, Any]:
+        return {"title": "Kubernetes", "version": self._version}
 
-    def _make_v3(self, path: str, group_version: GroupVersion | None) -> Document:
-        paths, custom = self._paths(group_version, Dialect.V3)
-        if group_version is None:
-            where = self._plain_paths()[path]
-            paths = {
-                where: {"get": {"operationId": f"get{where.strip('/')}", "responses": {"200": {"description": "OK"}}}}
-            }
-        named = {info.kind for info in self._builtin.get(group_version, ())} if group_version else set()
-        document = {
-            "openapi": Dialect.V3.value,
-            "info": {"title": "Kubernetes", "version": self._version},
-            "paths": paths,
-            "components": {
-                "schemas": self._definitions(paths, custom, named, Dialect.V3),
-                "securitySchemes": {"BearerToken": _BEARER},
-            },
-        }
-        return Document(orjson.dumps(document), self._hash(path))
+    async def _made(
+        self,
+        key: str,
+        parts_of: Callable[[], Sequence[Part]],
+        form: Form,
+        join: Callable[[Sequence[Part], Form], Document],
+    ) -> Document:
+        found = self._documents.get(key)
+        if found is None:
+            parts = await self._workshop.make(parts_of, form)
+            # Whoever waited for the same document may have joined it by now.
+            found = self._documents.get(key)
+            if found is None:
+                found = self._documents[key] = join(parts, form)
+        return found
 
-    def _make_v2(self) -> Document:
-        paths: dict[str, Any] = {}
-        custom: dict[str, Any] = {}
-        for group_version in {**self._builtin, **self._custom}:
-            more_paths, more_custom = self._paths(group_version, Dialect.V2)
-            paths.update(more_paths)
-            custom.update(more_custom)
-        body = orjson.dumps(
-            {
-                "swagger": Dialect.V2.value,
-                "info": {"title": "Kubernetes", "version": self._version},
-                "paths": dict(sorted(paths.items())),
-                "definitions": self._definitions(paths, custom, self._kinds(), Dialect.V2),
-                "securityDefinitions": {"BearerToken": _BEARER},
-                "security": [{"BearerToken": []}],
-            }
-        )
-        return Document(body, _digest(body))
 
-    def _kinds(self) -> Iterable[GroupVersionKind]:
-        """The built-in kinds, without those of versions that could be served and are not."""
-        left_out = {info.gvr.group_version for info in schema_data().optional} - self._builtin.keys()
-        return (gvk for gvk in schema_data().kinds if gvk.group_version not in left_out)
-
-    def _paths(self, group_version: GroupVersion | None, dialect: Dialect) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The paths of a group and version, and the definitions of its custom kinds."""
-        paths: dict[str, Any] = {}
-        found: dict[str, Any] = {}
-        if group_version is None:
-            return paths, found
-        builtin = ResourcePaths(dialect, _builtin_name, PATCH)
-        for info in self._builtin.get(group_version, ()):
-            paths.update(builtin.of(info))
-        for custom in self._custom.get(group_version, {}).values():
-            paths.update(ResourcePaths(dialect, _custom_name(custom), CUSTOM_PATCH).of(custom.info))
-            found.update(custom_definitions(custom, dialect))
-        return dict(sorted(paths.items())), found
-
-    def _definitions(
-        self, paths: Mapping[str, Any], custom: Mapping[str, Any], kinds: Iterable[GroupVersionKind], dialect: Dialect
-    ) -> dict[str, Any]:
-        """All definitions that paths, custom kinds and named kinds refer to."""
-        names = {_builtin_name(gvk) for gvk in kinds} | _references(paths, dialect) | _references(custom, dialect)
-        return dict(sorted({**definitions(names - custom.keys(), dialect), **custom}.items()))
+def _names(custom: _Custom) -> tuple[str, str]:
+    return definition_name(custom.version.info.kind), definition_name(list_gvk(custom.version))
 
 
 def _path_of(group_version: GroupVersion) -> str:
     return f"apis/{group_version}" if group_version.group else f"api/{group_version.version}"
 
 
-def _digest(body: bytes) -> str:
-    return hashlib.sha512(body).hexdigest().upper()
+def _digest(*of: str) -> str:
+    return hashlib.sha512(orjson.dumps(of)).hexdigest().upper()
 
 
-def _builtin_name(gvk: GroupVersionKind) -> str:
-    schema = schema_data().kinds.get(gvk)
-    return schema.name if schema is not None else ""
-
-
-def _custom_name(custom: CustomVersion) -> Callable[[GroupVersionKind], str]:
-    own = {
-        custom.info.kind: definition_name(custom.info.kind),
-        custom.info.kind._replace(kind=f"{custom.info.kind.kind}List"): definition_name(list_gvk(custom)),
-    }
-    return lambda gvk: own.get(gvk) or _builtin_name(gvk)
-
-
-def _references(value: Any, dialect: Dialect) -> set[str]:
-    """The names of all definitions that a value refers to."""
-    prefix = dialect.ref("")["$ref"].encode()
-    found = set()
-    for piece in orjson.dumps(value).split(b'"$ref":"' + prefix)[1:]:
-        found.add(piece.partition(b'"')[0].decode())
-    return found
+def _with_commas(members: Sequence[bytes]) -> list[bytes]:
+    if not members:
+        return []
+    return [members[0], *(piece for member in members[1:] for piece in (b",", member))]

@@ -3,13 +3,15 @@
 Clients of the Go libraries ask for nothing else: kubectl validates lists with it, checks there whether a kind can be
 dry-run, and explains kinds from it on request; older clients do all their validation with it. Messages are written by
 a table: for each field of a JSON object, its number and how its value is written. Extensions hold their value as YAML,
-of which JSON is a part. Values that proto3 does not write (0, false, "") are left out.
+of which JSON is a part. Values that proto3 does not write (0, false, "") are left out. Maps are repeated entries, so
+the content of a large one may be written in pieces.
 """
 
 from __future__ import annotations
 
+import functools
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -22,9 +24,28 @@ Table = Mapping[str, tuple[int, Write]]
 _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
-def to_protobuf(body: bytes) -> bytes:
-    """The document, given as JSON. Takes a fraction of a second, so it is no work for an event loop."""
-    return _fields(_DOCUMENT, orjson.loads(body), 16)
+def paths_content(paths: Mapping[str, Any]) -> bytes:
+    """The content of a document's paths, or a piece of it."""
+    return _entries(2, paths, _path_item)
+
+
+def definitions_content(definitions: Mapping[str, Any]) -> bytes:
+    """The content of a document's definitions, or a piece of it."""
+    return _entries(1, definitions, _schema)
+
+
+def document_pieces(
+    before: Mapping[str, Any], paths: Sequence[bytes], definitions: Sequence[bytes], after: Mapping[str, Any]
+) -> list[bytes]:
+    """A document, to be joined; `before` and `after` are what comes before its paths and after its definitions."""
+    return [
+        _fields(_DOCUMENT, before, 16),
+        _start(8, sum(map(len, paths))),
+        *paths,
+        _start(9, sum(map(len, definitions))),
+        *definitions,
+        _fields(_DOCUMENT, after, 16),
+    ]
 
 
 def _varint(value: int) -> bytes:
@@ -38,8 +59,17 @@ def _varint(value: int) -> bytes:
     return bytes(found)
 
 
+_STARTS = [_varint(number << 3 | _BYTES) for number in range(64)]
+_LENGTHS = [_varint(length) for length in range(1024)]
+
+
+def _start(number: int, length: int) -> bytes:
+    """What stands before the bytes of a field. Numbers of fields are below 64."""
+    return _STARTS[number] + (_LENGTHS[length] if length < 1024 else _varint(length))
+
+
 def _bytes(number: int, value: bytes) -> bytes:
-    return b"".join((_varint(number << 3 | _BYTES), _varint(len(value)), value))
+    return _start(number, len(value)) + value
 
 
 def _text(number: int, value: Any) -> bytes:
@@ -177,6 +207,16 @@ _PARAMETERS: Mapping[str, Write] = {
 
 
 def _parameter(number: int, value: Any) -> bytes:
+    where = value["in"]
+    if where == "body":
+        return _PARAMETERS[where](number, value)
+    return _plain_parameter(number, orjson.dumps(value))
+
+
+@functools.lru_cache(maxsize=1000)
+def _plain_parameter(number: int, encoded: bytes) -> bytes:
+    """The same few parameters are in thousands of operations."""
+    value = orjson.loads(encoded)
     return _PARAMETERS[value["in"]](number, value)
 
 
@@ -212,11 +252,10 @@ _PATH_ITEM: Table = {
 
 _INFO: Table = {"title": (1, _text), "version": (2, _text), "description": (3, _text)}
 _API_KEY: Table = {"type": (1, _text), "name": (2, _text), "in": (3, _text), "description": (4, _text)}
+_path_item = _message(_PATH_ITEM, 10)
 _DOCUMENT: Table = {
     "swagger": (1, _text),
     "info": (2, _message(_INFO, 7)),
-    "paths": (8, _map(_message(_PATH_ITEM, 10), 2)),
-    "definitions": (9, _map(_schema)),
     "security": (12, _repeated(_security)),
     "securityDefinitions": (13, _map(_message(_API_KEY, 5, 2))),
 }

@@ -11,7 +11,8 @@ from watchkeeper.endpoints.openapi.dialect import Dialect
 from watchkeeper.endpoints.openapi.operations import Operations, Subject
 from watchkeeper.meta.gvk import GroupVersionKind
 
-_CONNECTS = frozenset({"attach", "exec", "portforward", "proxy"})
+CONNECTS = frozenset({"attach", "exec", "portforward", "proxy"})
+"""Subresources that pass a connection on."""
 _METHODS = {"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
 
 NameDefinition = Callable[[GroupVersionKind], str]
@@ -115,7 +116,7 @@ class ResourcePaths:
         found: dict[str, Any] = {}
         for verb in sub.verbs:
             method = _METHODS[verb]
-            connects = sub.name in _CONNECTS
+            connects = sub.name in CONNECTS
             found[method] = operations.connect(subject, scope, method) if connects else makers[verb](subject, scope)
         found["parameters"] = operations.path_parameters(namespaced=info.namespaced, named=True)
         if suffix:
