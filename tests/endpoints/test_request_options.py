@@ -131,3 +131,48 @@ def test_a_patch_that_is_none_is_refused_in_few_words_when_fields_are_not_valida
 def test_an_applied_configuration_is_a_map(server: Handle, name: str, body: str, message: str) -> None:
     answer = ask(server, "PATCH", f"{CONFIGMAPS}/{name}?fieldManager=m", body, APPLY)
     assert (answer.status_code, answer.json()["message"]) == (400, message)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"kind": "CreateOptions", "apiVersion": "v1"}, "decoded object cannot be converted to DeleteOptions"),
+        (
+            {"kind": "ListOptions", "apiVersion": "meta.k8s.io/v1"},
+            "decoded object cannot be converted to DeleteOptions",
+        ),
+        ({"kind": "ListOptions", "apiVersion": "v1"}, 'no kind "ListOptions" is registered for version "v1"'),
+    ],
+)
+def test_options_of_a_deletion_are_no_other_options(server: Handle, body: dict[str, str], message: str) -> None:
+    answer = ask(server, "DELETE", f"{CONFIGMAPS}/c", json.dumps(body))
+    assert answer.status_code == 400
+    assert answer.json()["message"].startswith(message)
+
+
+def test_the_deletion_of_a_collection_goes_on_where_its_token_says(server: Handle) -> None:
+    refused = ask(server, "DELETE", f"{CONFIGMAPS}?continue=x")
+    assert refused.status_code == 400
+    for name in ("p1", "p2", "p3"):
+        server.request("POST", CONFIGMAPS, {"metadata": {"name": name, "labels": {"paged": ""}}})
+    first = server.request("GET", f"{CONFIGMAPS}?labelSelector=paged&limit=1")
+    token = first["metadata"]["continue"]
+    deleted = server.request("DELETE", f"{CONFIGMAPS}?labelSelector=paged&continue={token}")
+    assert [item["metadata"]["name"] for item in deleted["items"]] == ["p2", "p3"]
+    left = server.request("GET", f"{CONFIGMAPS}?labelSelector=paged")
+    assert [item["metadata"]["name"] for item in left["items"]] == ["p1"]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "message"),
+    [
+        (CONFIGMAPS, "PartialObjectMetadata", "the requested object is a list (*core.ConfigMapList)"),
+        (f"{CONFIGMAPS}/c", "PartialObjectMetadataList", "the requested object is not a list (*core.ConfigMap)"),
+        ("/apis/apps/v1/deployments", "PartialObjectMetadata", "is a list (*apps.DeploymentList)"),
+    ],
+)
+def test_metadata_is_asked_for_as_what_it_is(server: Handle, path: str, kind: str, message: str) -> None:
+    headers = {"Authorization": f"Bearer {server.token}", "Accept": f"application/json;as={kind};v=v1;g=meta.k8s.io"}
+    answer = httpx.get(server.url + path, headers=headers)
+    assert answer.status_code == 406
+    assert answer.json()["message"].endswith(message)

@@ -20,6 +20,7 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.rest import Result
 from watchkeeper.registry.table import DEFAULT_TABLE, partial_metadata, row
+from watchkeeper.runtime.codec import internal_name
 from watchkeeper.runtime.yaml import dump_yaml
 from watchkeeper.storage.errors import StorageError
 from watchkeeper.storage.interface import EventType, ListResult, StoredObject, WatchEvent
@@ -152,22 +153,24 @@ class MetadataRenderer(Renderer):
         if obj.get("kind") == "Status":
             return orjson.dumps(obj)
         if self.accepted.target == "PartialObjectMetadataList":
-            kind = self.scope.kind.gvk.kind
             raise errors.not_acceptable(
-                f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})"
+                f"you requested PartialObjectMetadataList, but the requested object is not a list ({self._go_type()})"
             )
         return orjson.dumps(partial_metadata(obj, self.version))
 
     def list_head(self, result: ListResult) -> bytes:
         """PartialObjectMetadataList up to its items. Raises a 406 when one object was asked for."""
         if self.accepted.target == "PartialObjectMetadata":
-            kind = self.scope.kind.gvk.kind
             raise errors.not_acceptable(
-                f"you requested PartialObjectMetadata, but the requested object is a list ({kind}List)"
+                f"you requested PartialObjectMetadata, but the requested object is a list ({self._go_type()}List)"
             )
         meta = orjson.dumps(self.list_metadata(result))
         version = f"meta.k8s.io/{self.version}".encode()
         return b'{"kind":"PartialObjectMetadataList","apiVersion":"%b","metadata":%b,"items":[' % (version, meta)
+
+    def _go_type(self) -> str:
+        kind = self.scope.kind
+        return f"*{internal_name(kind)}" if kind.builtin else "*unstructured.Unstructured"
 
     def list_items(self, items: list[StoredObject], *, first: bool) -> bytes:
         """Some items; each says its kind."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from watchkeeper.meta import errors
@@ -167,7 +168,7 @@ async def delete_collection(
 ) -> ListResult:
     """Delete each selected object. Objects that vanish meanwhile are no failure; any other failure ends it."""
     asked = selected.limit
-    page = selected if asked else _with_page(selected, _DELETE_COLLECTION_PAGE, "")
+    page = selected if asked else replace(selected, limit=_DELETE_COLLECTION_PAGE)
     items: list[StoredObject] = []
     while True:
         found = await store.list(ctx, page)
@@ -176,7 +177,7 @@ async def delete_collection(
             await _delete_listed(store, ctx, item, options)
         if asked or not found.continue_token:
             break
-        page = _with_page(selected, _DELETE_COLLECTION_PAGE, found.continue_token)
+        page = replace(page, continue_token=found.continue_token, resource_version="", match=storage.Match.UNSET)
     return ListResult(items, found.resource_version, found.continue_token if asked else "", found.remaining)
 
 
@@ -190,13 +191,3 @@ async def _delete_listed(store: StoredResource, ctx: Context, item: StoredObject
 
 def _as_dict(result: StoredObject | Object) -> Object:
     return result.data() if isinstance(result, StoredObject) else result
-
-
-def _with_page(options: ListOptions, limit: int, token: str) -> ListOptions:
-    return ListOptions(
-        resource_version="" if token else options.resource_version,
-        match=storage.Match.UNSET if token else options.match,
-        limit=limit,
-        continue_token=token,
-        predicate=options.predicate,
-    )

@@ -24,6 +24,10 @@ _SCHEME_NAME = "pkg/api/legacyscheme/scheme.go:30"
 """How the reference names its scheme in errors."""
 _OPTIONS_SCHEME_NAME = "pkg/apis/meta/internalversion/scheme/register.go:27"
 """And the one that has options."""
+_WRITE_OPTIONS = frozenset({"DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions"})
+"""Options that may be sent at any version."""
+_META_VERSIONS = (GroupVersion("meta.k8s.io", "v1"), GroupVersion("meta.k8s.io", "v1beta1"))
+_META_KINDS = frozenset({"Table", "TableOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "ListOptions"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +71,21 @@ def decode_options(expected: Kind, body: bytes, *, yaml: bool = False) -> Object
         parsed, repeated = _parse(body, yaml=yaml)
         gvk = _said_kind(parsed, expected.gvk)
         if gvk.kind != expected.gvk.kind:
+            if _is_of_meta(gvk):
+                raise DecodeError(f"decoded object cannot be converted to {expected.gvk.kind}")
             raise NotRegistered(gvk)
         return _decode(expected, expected, {} if parsed is None else parsed, repeated, strict=False).obj
     except NotRegistered as error:
         raise bad_request(f'{error} in scheme "{_OPTIONS_SCHEME_NAME}"') from None
     except (DecodeError, ValueError) as error:
         raise bad_request(str(error)) from None
+
+
+def _is_of_meta(gvk: GroupVersionKind) -> bool:
+    """Whether a kind is known where options are decoded, although it is none of those that are asked for."""
+    if gvk.kind in _WRITE_OPTIONS:
+        return True
+    return gvk.group_version in _META_VERSIONS and gvk.kind in _META_KINDS
 
 
 def check_strict(decoded: Decoded, expected: Kind) -> None:
@@ -180,7 +193,7 @@ def _decode(kind: Kind, expected: Kind, parsed: Any, repeated: Pairs | list[str]
     if kind.default is not None:
         kind.default(obj)
     if expected.builtin and kind.hub.group_kind != expected.hub.group_kind:
-        raise DecodeError(f"converting ({kind.schema.go_type}) to ({_internal_name(expected)}): unknown conversion")
+        raise DecodeError(f"converting ({kind.schema.go_type}) to ({internal_name(expected)}): unknown conversion")
     return Decoded(obj, kind, _strict_errors(kind, unknown, repeated) if strict else [])
 
 
@@ -195,7 +208,7 @@ def _strict_errors(kind: Kind, unknown: list[str], repeated: Pairs | list[str] |
     return [*strict_errors(None, repeated), *unknown]
 
 
-def _internal_name(kind: Kind) -> str:
+def internal_name(kind: Kind) -> str:
     """What the reference calls the hub type of a kind in Go, such as `core.ConfigMap`."""
     group = kind.hub.group.partition(".")[0]
     return f"{group or 'core'}.{kind.hub.kind}"
