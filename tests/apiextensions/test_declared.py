@@ -230,6 +230,27 @@ def test_definitions_in_files_are_installed_at_start_and_brought_up_to_date_at_t
         assert Client(server)("GET", path)[1]["resources"][0]["shortNames"] == ["wd"]
 
 
+def test_what_an_earlier_start_has_installed_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "widgets.yaml"
+    file.write_text(DEFINITION)
+    options = {"insecure_http": True, "crds": file, "storage": f"sqlite:{tmp_path}/x.db"}
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.files.example.io"
+
+    def started() -> Any:
+        with Server(**options) as server:
+            return Client(server)("GET", path)[1]
+
+    first = started()
+    assert started() == first
+    file.write_text(DEFINITION.replace("metadata: {", "metadata: {labels: {by: file}, "))
+    labelled = started()
+    assert labelled["metadata"]["labels"] == {"by": "file"}
+    assert labelled["spec"] == first["spec"]
+    assert labelled["metadata"]["generation"] == first["metadata"]["generation"]
+    file.write_text(DEFINITION)
+    assert started() == labelled, "labels that the file does not name are not taken away"
+
+
 def test_what_cannot_be_installed_or_found_is_told_at_start(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text(DEFINITION.replace("scope: Namespaced", "scope: Everywhere"))

@@ -10,6 +10,8 @@ Json = Any
 
 _LIST_TYPE, _MAP_TYPE, _KEYS = "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-list-map-keys"
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
+LIST_AND_MAP_KEYWORDS = frozenset({_LIST_TYPE, _MAP_TYPE, _KEYS, _PRESERVE})
+"""Nodes with none of these have nothing to be checked here."""
 
 
 def list_and_map_errors(schema: Json, path: str, *, atomic_sets: bool) -> list[FieldError]:

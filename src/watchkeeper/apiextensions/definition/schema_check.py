@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from watchkeeper.apiextensions.definition.list_keywords import (
+    LIST_AND_MAP_KEYWORDS,
     list_and_map_errors,
     map_list_key_errors,
 )
@@ -83,15 +84,17 @@ class _Check:
             found.schema.append(forbidden(f"{path}.uniqueItems", text))
         self.additional(schema, path, place, scope, found)
         self.properties(schema, path, place, scope, found, is_root)
-        for sub_path, sub in _junctors(schema):
-            found.add(self.node(sub, path + sub_path, place, None))
+        if not _JUNCTORS.isdisjoint(schema):
+            for sub_path, sub in _junctors(schema):
+                found.add(self.node(sub, path + sub_path, place, None))
         self.items(schema, path, place, scope, found)
         for name, sub in (schema.get("dependencies") or {}).items():
             if isinstance(sub, dict):
                 found.add(self.node(sub, f"{path}.dependencies[{name}]", place, None))
-        found.schema += list_and_map_errors(schema, path, atomic_sets=self.requirements.atomic_sets)
-        if self.requirements.map_list_keys:
-            found.schema += map_list_key_errors(schema, path)
+        if not LIST_AND_MAP_KEYWORDS.isdisjoint(schema):
+            found.schema += list_and_map_errors(schema, path, atomic_sets=self.requirements.atomic_sets)
+            if self.requirements.map_list_keys:
+                found.schema += map_list_key_errors(schema, path)
         if schema.get("x-kubernetes-validations"):
             node = scope.node if scope is not None else None
             found.schema += rule_entry_errors(schema, node, path)
@@ -146,8 +149,9 @@ class _Check:
             errors.append(not_supported(f"{path}.type", kind, TYPES))
         if schema.get("default") is not None and place.defaults_forbidden is not None:
             errors.append(forbidden(f"{path}.default", f"must not be set {place.defaults_forbidden}".rstrip()))
-        given = (keyword for keyword in _UNSUPPORTED if _is_given(schema, keyword))
-        errors += [forbidden(f"{path}.{keyword}", f"{keyword} is not supported") for keyword in given]
+        if not _UNSUPPORTED_SET.isdisjoint(schema):
+            given = (keyword for keyword in _UNSUPPORTED if _is_given(schema, keyword))
+            errors += [forbidden(f"{path}.{keyword}", f"{keyword} is not supported") for keyword in given]
         if kind == "null":
             text = "type cannot be set to null, use nullable as an alternative"
             errors.append(forbidden(f"{path}.type", text))
@@ -160,6 +164,8 @@ class _Check:
 
 
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+_UNSUPPORTED_SET = frozenset(_UNSUPPORTED)
+_JUNCTORS = frozenset({"not", "allOf", "oneOf", "anyOf", "definitions"})
 
 
 def _is_given(schema: Json, keyword: str) -> bool:

@@ -45,7 +45,8 @@ def validation_errors(
         errors += late
     if scope is not None:
         errors += scope.total.errors(where)
-    return errors or _pattern_errors(schema, path)
+    # Structural ones have had their patterns compiled.
+    return errors if errors or requirements.structural else _pattern_errors(schema, path)
 
 
 def _status_root_errors(schema: Json, path: str) -> list[FieldError]:

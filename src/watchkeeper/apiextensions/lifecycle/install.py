@@ -28,7 +28,10 @@ class InstallError(Exception):
 async def install_definitions(
     definitions: list[Object], store: Store, kind: Kind, controller: DefinitionController
 ) -> None:
-    """Create each definition, or bring it to the spec given, and wait until all are served. Raises InstallError."""
+    """Create each definition, or bring it to the spec given, and wait until all are served. Raises InstallError.
+
+    The definitions are taken over: they are changed in place.
+    """
     written = [await _install(definition, store, kind) for definition in definitions]
     missing: list[str] = []
     for stored in written:
@@ -47,22 +50,38 @@ async def install_definitions(
 
 async def _install(definition: Object, store: Store, kind: Kind) -> StoredObject:
     name = str((definition.get("metadata") or {}).get("name") or "")
+    api_version = definition.get("apiVersion")
     try:
-        obj = kind.decode(copy.deepcopy(definition), None)
+        obj = kind.decode(definition, None)
         obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
         if kind.default is not None:
             kind.default(obj)
-        if definition.get("apiVersion") != kind.gvk.api_version:
-            raise InstallError(f"{name}: apiVersion is {definition.get('apiVersion')!r}, not {kind.gvk.api_version}")
-        try:
-            result = await store.create(_CONTEXT, copy.deepcopy(obj), CreateOptions())
-        except ApiError as error:
-            if error.reason != "AlreadyExists":
-                raise
-            result, _ = await store.update(_CONTEXT, name, _Replacement(obj), UpdateOptions())
+        if api_version != kind.gvk.api_version:
+            raise InstallError(f"{name}: apiVersion is {api_version!r}, not {kind.gvk.api_version}")
+        result = await _write(obj, name, store)
     except (DecodeError, ApiError) as error:
         raise InstallError(f"{name}: {error.message if isinstance(error, ApiError) else error}") from error
     assert isinstance(result, StoredObject)
+    return result
+
+
+async def _write(obj: Object, name: str, store: Store) -> StoredObject | Object:
+    """Create a definition, or change it if need be: most have been installed by an earlier start."""
+    replacement = _Replacement(obj)
+    try:
+        current = await store.get(_CONTEXT, name, "0")
+    except ApiError as error:
+        if error.reason != "NotFound":
+            raise
+        try:
+            return await store.create(_CONTEXT, obj, CreateOptions())
+        except ApiError as conflict:
+            if conflict.reason != "AlreadyExists":
+                raise
+    else:
+        if replacement.says_what(current.data()):
+            return current
+    result, _ = await store.update(_CONTEXT, name, replacement, UpdateOptions())
     return result
 
 
@@ -72,14 +91,20 @@ class _Replacement:
     uid: str | None = None
 
     def __init__(self, wanted: Object) -> None:
-        self._wanted = wanted
+        self._spec = wanted.get("spec")
+        meta = wanted.get("metadata") or {}
+        self._carried = {key: dict(meta[key]) for key in _CARRIED if meta.get(key)}
+
+    def says_what(self, current: Object) -> bool:
+        """Whether a stored definition is what it would become."""
+        if current["metadata"].get("deletionTimestamp") or current.get("spec") != self._spec:
+            return False
+        return all(more.items() <= (current["metadata"].get(key) or {}).items() for key, more in self._carried.items())
 
     async def __call__(self, current: StoredObject | None) -> Object:
         assert current is not None
         obj = current.data()
-        obj["spec"] = copy.deepcopy(self._wanted["spec"])
-        for key in _CARRIED:
-            more = (self._wanted.get("metadata") or {}).get(key)
-            if more:
-                obj["metadata"][key] = {**(obj["metadata"].get(key) or {}), **more}
+        obj["spec"] = copy.deepcopy(self._spec)
+        for key, more in self._carried.items():
+            obj["metadata"][key] = {**(obj["metadata"].get(key) or {}), **more}
         return obj

@@ -12,15 +12,16 @@ from typing import Any
 
 Json = Any
 
-_UNSUPPORTED = (
-    ("id", "id"),
-    ("$schema", "schema"),
-    ("$ref", "$ref"),
-    ("patternProperties", "patternProperties"),
-    ("dependencies", "dependencies"),
-    ("additionalItems", "additionalItems"),
-    ("definitions", "definitions"),
-)
+_UNSUPPORTED = {
+    "id": "id",
+    "$schema": "schema",
+    "$ref": "$ref",
+    "patternProperties": "patternProperties",
+    "dependencies": "dependencies",
+    "additionalItems": "additionalItems",
+    "definitions": "definitions",
+}
+"""Keywords, and what the error calls them."""
 
 
 class NotStructural(ValueError):
@@ -111,9 +112,10 @@ class Structural:
 
 def read_structural(schema: Json) -> Structural:
     """Read a node and all below. Raises NotStructural."""
-    for key, name in _UNSUPPORTED:
-        if schema.get(key) not in (None, "", {}):
-            raise NotStructural(f"OpenAPIV3Schema '{name}' is not supported")
+    if not _UNSUPPORTED.keys().isdisjoint(schema):
+        for key, name in _UNSUPPORTED.items():
+            if schema.get(key) not in (None, "", {}):
+                raise NotStructural(f"OpenAPIV3Schema '{name}' is not supported")
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         raise NotStructural("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined")
     items = schema.get("items")
