@@ -165,10 +165,12 @@ class KV(Protocol):
         revision: int = 0,
         count_only: bool = False,
         keys_only: bool = False,
+        counted: bool = True,
     ) -> RangeResult:
         """Read the keys in [start, end) in key order, at most `limit` (0: all). Raises Compacted, FutureRevision.
 
-        With `count_only` no keys come back; with `keys_only` their values are empty.
+        With `count_only` no keys come back; with `keys_only` their values are empty. Who does not need the count says
+        so (`counted`): it then is any number from that of the keys that came back on, and may have cost less.
         """
         ...
 

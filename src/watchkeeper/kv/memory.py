@@ -82,6 +82,7 @@ class MemoryKV:
         revision: int = 0,
         count_only: bool = False,
         keys_only: bool = False,
+        counted: bool = True,
     ) -> RangeResult:
         """Read the keys in [start, end) in key order, at most `limit` (0: all). Raises Compacted, FutureRevision."""
         self._check_open()

@@ -192,7 +192,7 @@ class StorageFactory:
         while more:
             try:
                 result = await self.backend(resource).kv.range(
-                    start, prefix_end(prefix), limit=_SCANNED, revision=revision
+                    start, prefix_end(prefix), limit=_SCANNED, revision=revision, counted=False
                 )
             except KVError as e:
                 raise translate(e, prefix.decode()) from e

@@ -63,7 +63,13 @@ class Lister:
                 got = await self._kv.get(first, revision=revision)
                 found = [got.kv] if got.kv is not None else []
                 return RangeResult(found, len(found), False, got.revision)
-            return await self._kv.range(first, prefix_end(prefix.encode()), limit=max(limit, 0), revision=revision)
+            return await self._kv.range(
+                first,
+                prefix_end(prefix.encode()),
+                limit=max(limit, 0),
+                revision=revision,
+                counted=options.predicate.is_empty(),  # who selects is not told how many remain
+            )
         except kv_errors.FutureRevision as e:
             raise TooLargeResourceVersion(revision, e.current_revision) from e
         except kv_errors.Compacted as e:

@@ -159,7 +159,7 @@ class StoreWatcher:
         end = prefix_end(start) if self._prefix.endswith("/") else start + b"\0"
         more = True
         while more:
-            result = await self._kv.range(start, end, limit=_PAGE, revision=self._revision)
+            result = await self._kv.range(start, end, limit=_PAGE, revision=self._revision, counted=False)
             page = []
             for kv in result.kvs:
                 stored = await self._decode(kv)

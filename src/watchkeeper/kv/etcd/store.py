@@ -54,6 +54,7 @@ class EtcdKV:
         revision: int = 0,
         count_only: bool = False,
         keys_only: bool = False,
+        counted: bool = True,
     ) -> RangeResult:
         """Read the keys in [start, end), in pages of one revision. Raises Compacted, FutureRevision, Unavailable."""
         self._cluster.check_open()

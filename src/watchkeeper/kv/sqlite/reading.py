@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, NamedTuple
 
 from watchkeeper.kv.errors import Compacted, FutureRevision
 from watchkeeper.kv.interface import Event, EventType, GetResult, KeyValue, RangeResult, Status, WatchBatch
@@ -20,6 +21,9 @@ FROM (SELECT 1) LEFT JOIN current c ON c.key = ? LEFT JOIN log l ON l.revision =
 """
 
 _VALUE = "SELECT value FROM log WHERE revision = ?"
+
+LOOK_BACK = 500
+"""So many revisions are looked through for changes before a range of the past is put together from history."""
 
 LOG_ROWS = 500
 LOG_BYTES = 4 * 1024 * 1024
@@ -52,20 +56,18 @@ def get_at(connection: sqlite3.Connection, key: bytes, at: int) -> GetResult:
 
 
 def range_now(
-    connection: sqlite3.Connection, start: bytes, end: bytes, *, limit: int, count_only: bool, keys_only: bool
+    connection: sqlite3.Connection,
+    start: bytes,
+    end: bytes,
+    *,
+    limit: int,
+    count_only: bool,
+    keys_only: bool,
+    counted: bool = True,
 ) -> RangeResult:
     """The keys in [start, end) as they are."""
-    bounds = _bounds(start, end)
     with _snapshot(connection) as (revision, _):
-        if count_only:
-            kvs = []
-        else:
-            sql = _range_now_sql(end == b"\0", keys_only)
-            kvs = [KeyValue(*row) for row in connection.execute(sql, (*bounds, limit if limit > 0 else -1))]
-        count = len(kvs)
-        if count_only or count == limit:
-            [count] = connection.execute(_count_now_sql(end == b"\0"), bounds).fetchone()
-    return RangeResult(kvs, count, not count_only and len(kvs) < count, revision)
+        return _read_now(connection, start, end, revision, _Form(limit, count_only, keys_only, counted))
 
 
 def range_at(
@@ -77,18 +79,68 @@ def range_at(
     limit: int = 0,
     count_only: bool = False,
     keys_only: bool = False,
+    counted: bool = True,
 ) -> RangeResult:
     """The keys in [start, end) as revision `at` left them. Raises Compacted, FutureRevision."""
-    arguments = {"start": start, "end": end, "at": at, "limit": limit if limit > 0 else -1}
+    form = _Form(limit, count_only, keys_only, counted)
+    arguments = {"start": start, "end": end, "at": at}
     with _snapshot(connection) as (revision, compact_revision):
         check_readable(at, revision, compact_revision)
-        kvs = []
-        if not count_only:
-            kvs = [KeyValue(*row) for row in connection.execute(_range_at_sql(end == b"\0", keys_only), arguments)]
-        count = len(kvs)
-        if count_only or count == limit:
-            [count] = connection.execute(_count_at_sql(end == b"\0"), arguments).fetchone()
-    return RangeResult(kvs, count, not count_only and len(kvs) < count, revision)
+        if _is_unchanged(connection, arguments, revision):
+            return _read_now(connection, start, end, revision, form)
+        to_the_end = end == b"\0"
+
+        def count() -> int:
+            [found] = connection.execute(_count_at_sql(to_the_end), arguments).fetchone()
+            return int(found)
+
+        if count_only:
+            return RangeResult([], count(), False, revision)
+        rows = connection.execute(_range_at_sql(to_the_end, keys_only), {**arguments, "limit": form.rows})
+        return form.result([KeyValue(*row) for row in rows], revision, count)
+
+
+class _Form(NamedTuple):
+    """What is wanted of a range."""
+
+    limit: int
+    count_only: bool
+    keys_only: bool
+    counted: bool
+
+    @property
+    def rows(self) -> int:
+        """How many rows to read: without a count, one more than wanted tells whether there are more."""
+        return self.limit + (not self.counted) if self.limit > 0 else -1
+
+    def result(self, kvs: list[KeyValue], revision: int, count: Callable[[], int]) -> RangeResult:
+        """The answer, given the rows; `count` tells how many there are."""
+        found = len(kvs)
+        if self.counted and found == self.limit:
+            found = count()
+        elif found > self.limit > 0:
+            kvs.pop()
+        return RangeResult(kvs, found, len(kvs) < found, revision)
+
+
+def _read_now(connection: sqlite3.Connection, start: bytes, end: bytes, revision: int, form: _Form) -> RangeResult:
+    bounds = _bounds(start, end)
+
+    def count() -> int:
+        [found] = connection.execute(_count_now_sql(end == b"\0"), bounds).fetchone()
+        return int(found)
+
+    if form.count_only:
+        return RangeResult([], count(), False, revision)
+    rows = connection.execute(_range_now_sql(end == b"\0", form.keys_only), (*bounds, form.rows))
+    return form.result([KeyValue(*row) for row in rows], revision, count)
+
+
+def _is_unchanged(connection: sqlite3.Connection, arguments: dict[str, Any], revision: int) -> bool:
+    """Whether a range is now what it was at a revision, as far as that is cheap to tell: pages follow soon."""
+    if revision - arguments["at"] > LOOK_BACK:
+        return False
+    return connection.execute(_changed_sql(arguments["end"] == b"\0"), arguments).fetchone() is None
 
 
 def check_readable(at: int, revision: int, compact_revision: int) -> None:
@@ -186,6 +238,11 @@ def _was_sql(to_the_end: bool) -> str:
         "SELECT key, prev_revision FROM log INDEXED BY replaced "
         f"WHERE {within} AND revision > :at AND prev_revision > 0 AND prev_revision <= :at"
     )
+
+
+@cache
+def _changed_sql(to_the_end: bool) -> str:
+    return f"SELECT 1 FROM log WHERE revision > :at AND key >= :start {'' if to_the_end else 'AND key < :end'} LIMIT 1"
 
 
 @cache

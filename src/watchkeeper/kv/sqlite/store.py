@@ -161,16 +161,26 @@ class SQLiteKV:
         revision: int = 0,
         count_only: bool = False,
         keys_only: bool = False,
+        counted: bool = True,
     ) -> RangeResult:
         """Read the keys in [start, end) in key order, at most `limit` (0: all). Raises Compacted, FutureRevision."""
         self._check_open()
 
         def now(connection: sqlite3.Connection) -> RangeResult:
-            return reading.range_now(connection, start, end, limit=limit, count_only=count_only, keys_only=keys_only)
+            return reading.range_now(
+                connection, start, end, limit=limit, count_only=count_only, keys_only=keys_only, counted=counted
+            )
 
         def then(connection: sqlite3.Connection) -> RangeResult:
             return reading.range_at(
-                connection, start, end, revision, limit=limit, count_only=count_only, keys_only=keys_only
+                connection,
+                start,
+                end,
+                revision,
+                limit=limit,
+                count_only=count_only,
+                keys_only=keys_only,
+                counted=counted,
             )
 
         if revision <= 0:

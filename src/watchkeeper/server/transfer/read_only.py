@@ -28,10 +28,11 @@ class ReadOnlyKV:
         revision: int = 0,
         count_only: bool = False,
         keys_only: bool = False,
+        counted: bool = True,
     ) -> RangeResult:
         """Passed on."""
         return await self._kv.range(
-            start, end, limit=limit, revision=revision, count_only=count_only, keys_only=keys_only
+            start, end, limit=limit, revision=revision, count_only=count_only, keys_only=keys_only, counted=counted
         )
 
     async def optimistic_put(

@@ -70,7 +70,7 @@ class ConsistencyCheck:
         start, more = self._prefix, True
         while more:
             result = await self._kv.range(
-                start, prefix_end(self._prefix), limit=_PAGE, revision=revision, keys_only=True
+                start, prefix_end(self._prefix), limit=_PAGE, revision=revision, keys_only=True, counted=False
             )
             for kv in result.kvs:
                 version = cached.pop(kv.key, None)

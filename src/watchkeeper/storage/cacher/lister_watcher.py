@@ -57,7 +57,9 @@ class KVListerWatcher:
         revision, _, start = continue_token.partition("/")
         first = start.encode(errors="surrogateescape") if start else self._prefix
         try:
-            result = await self._kv.range(first, prefix_end(self._prefix), limit=limit, revision=int(revision or 0))
+            result = await self._kv.range(
+                first, prefix_end(self._prefix), limit=limit, revision=int(revision or 0), counted=False
+            )
         except kv_errors.Compacted as e:
             raise Expired(str(e)) from e
         revision = revision or str(result.revision)

@@ -74,6 +74,22 @@ async def a_limit_cuts_the_keys_but_not_the_count(kv: KV) -> None:
 
 
 @case
+async def who_needs_no_count_is_told_whether_there_is_more(kv: KV) -> None:
+    """Now and in the past; the count is then anything that is not too small."""
+    for number in range(5):
+        await put(kv, b"/k%d" % number)
+    past = await kv.current_revision()
+    await put(kv, b"/k5")
+    for revision, there in ((past, 5), (0, 6)):
+        for limit in (0, 1, 4, 5, 6, 7):
+            result = await kv.range(b"/k", b"/l", limit=limit, revision=revision, counted=False)
+            wanted = min(limit or there, there)
+            assert [found.key for found in result.kvs] == [b"/k%d" % number for number in range(wanted)]
+            assert result.more is (wanted < there), f"limit {limit} at {revision}"
+            assert wanted <= result.count <= there
+
+
+@case
 async def count_only_brings_the_count_and_no_keys(kv: KV) -> None:
     """Now and in the past."""
     for number in range(3):
