@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gzip
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import orjson
 
 from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
-from watchkeeper.runtime.protobuf import ProtobufError, ProtobufReader, read_envelope
+from watchkeeper.runtime.protobuf import Messages, ProtobufError, ProtobufReader, read_envelope
+from watchkeeper.runtime.protobuf_writer import Fields, ProtobufWriter, write_envelope
 
 _OLD_APPS = re.compile(r"apps\.v1beta[12]\.")
 """Their messages are those of v1, but for the one that can be rolled back."""
@@ -28,11 +30,25 @@ def object_of(data: bytes) -> dict[str, Any]:
     Raises ProtobufError: it is not protobuf, it is cut off, or its kind is not built in.
     """
     api_version, kind, message = read_envelope(data)
+    return {"kind": kind, "apiVersion": api_version} | _reader().read(_message_of(api_version, kind), message)
+
+
+def protobuf_of(obj: Mapping[str, Any]) -> bytes:
+    """An object or a list, which says its kind and apiVersion, as the Go types write it.
+
+    Raises ProtobufError: its kind is not built in, or the object is not of its kind.
+    """
+    api_version, kind = str(obj.get("apiVersion") or ""), str(obj.get("kind"))
+    # Some discovery documents do not say their version.
+    return write_envelope(api_version, kind, _writer().write(_message_of(api_version or "v1", kind), obj))
+
+
+def _message_of(api_version: str, kind: str) -> str:
     group_version = GroupVersion.parse(api_version)
     schema = schema_data().kinds.get(GroupVersionKind(group_version.group, group_version.version, kind))
     if schema is None:
         raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
-    return {"kind": kind, "apiVersion": api_version} | _reader().read(_message_name(schema.name), message)
+    return _message_name(schema.name)
 
 
 def _message_name(definition: str) -> str:
@@ -45,6 +61,22 @@ def _message_name(definition: str) -> str:
 
 @functools.cache
 def _reader() -> ProtobufReader:
+    return ProtobufReader(_messages())
+
+
+@functools.cache
+def _writer() -> ProtobufWriter:
+    return ProtobufWriter(_messages(), _fields_of)
+
+
+def _fields_of(message: str) -> Fields | None:
+    """The fields of a message, None for one that has no definition: it is embedded in others."""
+    definition = schema_data().definitions.get("io." + message.replace("k8s.io.", "k8s.", 1).replace("_", "-"))
+    return definition.fields if definition is not None and definition.fields else None
+
+
+@functools.cache
+def _messages() -> Messages:
     """Read at the first use: servers whose clients speak JSON never pay for it."""
     raw = orjson.loads(gzip.decompress(_FILE.read_bytes()))
     messages = {
@@ -55,4 +87,4 @@ def _reader() -> ProtobufReader:
     messages[_V1BETA1_DEPLOYMENT] = {**deployment, 2: ("spec", f"{_V1BETA1}DeploymentSpec", "")}
     messages[f"{_V1BETA1}DeploymentSpec"] = {**spec, 8: ("rollbackTo", f"{_V1BETA1}RollbackConfig", "")}
     messages[f"{_V1BETA1}RollbackConfig"] = {1: ("revision", "int64", "")}
-    return ProtobufReader(messages)
+    return messages

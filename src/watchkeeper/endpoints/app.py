@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import sys
@@ -11,9 +12,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import orjson
 
 from watchkeeper.aio.deadline import within
+from watchkeeper.apis.protobuf import protobuf_of
+from watchkeeper.apis.schema_data import all_resources
 from watchkeeper.endpoints.filters import Filter
 from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
-from watchkeeper.endpoints.negotiation import YAML, _accept
+from watchkeeper.endpoints.negotiation import PROTOBUF, YAML, accepted_form
+from watchkeeper.endpoints.render import PROTOBUF_HEADER
 from watchkeeper.endpoints.response import AT_ONCE, Header, Response, error_response, text_response
 from watchkeeper.endpoints.router import Router, method_not_allowed
 from watchkeeper.meta import errors
@@ -204,12 +208,26 @@ def render_error(request: Request, error: ApiError) -> Response:
     """The Status of an error in the form that the client accepts."""
     response = error_response(error)
     header = request.header(b"accept")
-    if YAML in header:
-        accepted = _accept(header, True)
-        if accepted is not None and accepted.media_type == YAML:
+    if YAML in header or PROTOBUF in header:
+        accepted = accepted_form(header, transforms=True, protobuf=_has_protobuf(request))
+        media_type = accepted.media_type if accepted is not None else ""
+        if media_type == YAML:
             response.body = dump_yaml(orjson.loads(response.body))
             response.headers = ((b"content-type", b"application/yaml"), *error.headers)
+        elif media_type == PROTOBUF:
+            response.body = protobuf_of(orjson.loads(response.body))
+            response.headers = (PROTOBUF_HEADER, *error.headers)
     return response
+
+
+def _has_protobuf(request: Request) -> bool:
+    """Whether what was asked for is built in."""
+    return not request.info.is_resource or request.info.group in _builtin_groups()
+
+
+@functools.cache
+def _builtin_groups() -> frozenset[str]:
+    return frozenset(info.gvr.group for info in all_resources())
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -1,7 +1,7 @@
 """Content negotiation: which form of answer a client accepts, and in which form it sends.
 
-Answers are in JSON or YAML; bodies may be in protobuf too, which clients of the Go types send. An `as=` parameter asks
-for a Table or for metadata only. Media types are matched to the letter: the reference knows no `application/*`.
+Both are JSON, YAML or, for built-in kinds, protobuf. An `as=` parameter asks for a Table or for metadata only. Media
+types are matched to the letter: the reference knows no `application/*`.
 """
 
 from __future__ import annotations
@@ -40,10 +40,13 @@ class Accepted:
 PLAIN = Accepted(JSON)
 
 
-def negotiate(request: Request, *, transforms: bool = True) -> Accepted:
-    """The form to answer a request in. Raises a 406 when the client accepts none."""
+def negotiate(request: Request, *, protobuf: bool, transforms: bool = True) -> Accepted:
+    """The form to answer a request in. Raises a 406 when the client accepts none.
+
+    `protobuf` says whether what is asked for has a form in protobuf: built-in kinds have, custom resources have not.
+    """
     header = request.header(b"accept")
-    found = PLAIN if header in ("", JSON, "*/*") else _accept(header, transforms)
+    found = PLAIN if header in ("", JSON, "*/*") else accepted_form(header, transforms=transforms, protobuf=protobuf)
     if found is None:
         raise not_acceptable()
     if wants_pretty(request):
@@ -51,10 +54,10 @@ def negotiate(request: Request, *, transforms: bool = True) -> Accepted:
     return found
 
 
-def negotiate_watch(request: Request) -> Accepted:
+def negotiate_watch(request: Request, *, protobuf: bool) -> Accepted:
     """The form of a watch's events. Raises a 406 when the first choice cannot be streamed."""
-    found = negotiate(request)
-    if found.media_type != JSON:
+    found = negotiate(request, protobuf=protobuf)
+    if found.media_type == YAML:
         raise errors.not_acceptable(f"only the following media types are accepted: {', '.join(STREAMS)}")
     return found
 
@@ -75,11 +78,12 @@ def wants_pretty(request: Request) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _accept(header: str, transforms: bool) -> Accepted | None:
+def accepted_form(header: str, *, transforms: bool, protobuf: bool) -> Accepted | None:
+    """The form that an Accept header likes best among those that there are, None when it likes none."""
     for media_type, params in _clauses(header):
         if media_type == "*/*":
             media_type = JSON
-        if media_type not in (JSON, YAML):
+        if media_type not in (JSON, YAML) and not (protobuf and media_type == PROTOBUF):
             continue
         accepted = _with_params(media_type, params, transforms)
         if accepted is not None:
@@ -120,7 +124,7 @@ def _with_params(media_type: str, params: dict[str, str], transforms: bool) -> A
     if params.get("sv"):
         return None
     stream = params.get("stream", "")
-    if stream and (stream != "watch" or media_type != JSON):
+    if stream and (stream != "watch" or media_type == YAML):
         return None
     pretty = params.get("pretty") == "1"
     if not {"as", "g", "v"} & params.keys():

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
-from watchkeeper.endpoints.negotiation import YAML, Accepted
+from watchkeeper.apis.protobuf import protobuf_of
+from watchkeeper.endpoints.negotiation import PROTOBUF, YAML, Accepted
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta import errors
@@ -21,12 +22,14 @@ from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.rest import Result
 from watchkeeper.registry.table import DEFAULT_TABLE, partial_metadata, row
 from watchkeeper.runtime.codec import internal_name
+from watchkeeper.runtime.protobuf_writer import write_frame
 from watchkeeper.runtime.yaml import dump_yaml
 from watchkeeper.storage.errors import StorageError
 from watchkeeper.storage.interface import EventType, ListResult, StoredObject, WatchEvent
 
 Object = dict[str, Any]
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+PROTOBUF_HEADER = (b"content-type", PROTOBUF.encode())
 
 
 class Renderer:
@@ -116,13 +119,16 @@ class Renderer:
         return self.key
 
     def _frame(self, event: WatchEvent, first: bool) -> bytes:
+        return b'{"type":"%b","object":%b}\n' % (event.type.encode(), self.shown(event, first))
+
+    def shown(self, event: WatchEvent, first: bool) -> bytes:
+        """What an event shows, as compact JSON; `first`: the event is the first of its watch."""
         if event.type is EventType.ERROR:
-            status = orjson.dumps(_status_of(event, self.scope))
-            return b'{"type":"ERROR","object":%b}\n' % status
+            return orjson.dumps(_status_of(event, self.scope))
         if event.type is EventType.BOOKMARK:
-            return b'{"type":"BOOKMARK","object":%b}\n' % orjson.dumps(self.bookmark(event, first))
+            return orjson.dumps(self.bookmark(event, first))
         assert event.object is not None
-        return b'{"type":"%b","object":%b}\n' % (event.type.encode(), self.event_object(event.object, first))
+        return self.event_object(event.object, first)
 
     def event_object(self, stored: StoredObject, first: bool) -> bytes:
         """The object of an event."""
@@ -137,6 +143,31 @@ class Renderer:
         if not scope.kind.builtin:
             return body
         return scope.kind.decode(body, None)
+
+
+class EventWriter(Protocol):
+    """Writes the events of a watch. A `Renderer` is one, for JSON."""
+
+    def event(self, event: WatchEvent, *, first: bool = False) -> bytes:
+        """The frame of an event, made once for all watchers of this form."""
+        ...
+
+
+class ProtobufEvents:
+    """Writes the events of a watch in protobuf, each frame after its length."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        """`renderer` writes what the events show."""
+        self._renderer = renderer
+
+    def event(self, event: WatchEvent, *, first: bool = False) -> bytes:
+        """The frame of an event, made once for all watchers of this form."""
+        key = ("protobuf", self._renderer.event_key(first))
+        frame = event.encodings.get(key)
+        if frame is None:
+            shown = orjson.loads(self._renderer.shown(event, first))
+            frame = event.encodings[key] = write_frame(event.type, protobuf_of(shown))
+        return frame
 
 
 class MetadataRenderer(Renderer):
@@ -283,6 +314,14 @@ def _status_of(event: WatchEvent, scope: Scope) -> Object:
     return error.status()
 
 
+def no_protobuf(go_type: str) -> ApiError:
+    """The 406 for what the Go types cannot write in protobuf."""
+    return errors.not_acceptable(
+        f"object {go_type} does not implement the protobuf marshalling interface and cannot be encoded to a protobuf "
+        "message"
+    )
+
+
 def renderer_for(scope: Scope, accepted: Accepted, include: str = "") -> Renderer:
     """The renderer of a form, made once per scope. Raises a 400 for an unknown `includeObject`."""
     key = (accepted.target, accepted.target_version, include)
@@ -304,7 +343,12 @@ def _make(scope: Scope, accepted: Accepted, include: str) -> Renderer:
 
 
 def finish(body: bytes, accepted: Accepted, status: int = 200) -> Response:
-    """A response with a JSON body in the form asked for."""
+    """A response with a JSON body in the form asked for. Raises a 406 for what has no form in protobuf: Tables."""
+    if accepted.media_type == PROTOBUF:
+        obj = orjson.loads(body)
+        if obj.get("kind") == "Table":
+            raise no_protobuf("*v1.Table")
+        return Response(status, protobuf_of(obj), (PROTOBUF_HEADER,))
     if accepted.media_type == YAML:
         return Response(status, dump_yaml(orjson.loads(body)), ((b"content-type", b"application/yaml"),))
     if accepted.pretty:

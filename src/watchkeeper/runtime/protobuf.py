@@ -19,8 +19,8 @@ import orjson
 MAGIC = b"k8s\x00"
 """What every object in protobuf begins with; a runtime.Unknown follows."""
 
-_META = "k8s.io.apimachinery.pkg.apis.meta.v1."
-_EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
+META = "k8s.io.apimachinery.pkg.apis.meta.v1."
+EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_DEPTH = 200
@@ -127,17 +127,17 @@ class ProtobufReader:
             "k8s.io.apimachinery.pkg.api.resource.Quantity": lambda data, depth: _text(data) or "0",
             "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
             "k8s.io.apimachinery.pkg.runtime.RawExtension": _json,
-            f"{_META}Time": lambda data, depth: _time(data, micro=False),
-            f"{_META}MicroTime": lambda data, depth: _time(data, micro=True),
-            f"{_META}FieldsV1": _json,
-            f"{_META}Verbs": items,
+            f"{META}Time": lambda data, depth: _time(data, micro=False),
+            f"{META}MicroTime": lambda data, depth: _time(data, micro=True),
+            f"{META}FieldsV1": _json,
+            f"{META}Verbs": items,
             "k8s.io.api.authentication.v1.ExtraValue": items,
             "k8s.io.api.authorization.v1.ExtraValue": items,
             "k8s.io.api.certificates.v1.ExtraValue": items,
-            f"{_EXTENSIONS}JSON": _json,
-            f"{_EXTENSIONS}JSONSchemaPropsOrArray": schema_or_array,
-            f"{_EXTENSIONS}JSONSchemaPropsOrBool": schema_or_bool,
-            f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": schema_or_strings,
+            f"{EXTENSIONS}JSON": _json,
+            f"{EXTENSIONS}JSONSchemaPropsOrArray": schema_or_array,
+            f"{EXTENSIONS}JSONSchemaPropsOrBool": schema_or_bool,
+            f"{EXTENSIONS}JSONSchemaPropsOrStringArray": schema_or_strings,
         }
 
     def _parts(self, data: bytes, names: Mapping[int, str], depth: int) -> list[tuple[str, Any]]:
@@ -146,7 +146,7 @@ class ProtobufReader:
             name = names.get(number)
             if name is None:
                 continue
-            schema = self._message(f"{_EXTENSIONS}JSONSchemaProps", _length_delimited(raw, wire), depth + 1)
+            schema = self._message(f"{EXTENSIONS}JSONSchemaProps", _length_delimited(raw, wire), depth + 1)
             if name == "array":
                 found.setdefault(name, []).append(schema)
             else:

@@ -65,7 +65,7 @@ class DiscoveryPaths:
 
 def _negotiated(request: Request) -> Accepted:
     """The form of a discovery document; an aggregated form that is not served here is passed over."""
-    return negotiate(request, transforms=False)
+    return negotiate(request, protobuf=True, transforms=False)
 
 
 def _wants_aggregated(request: Request) -> bool:
@@ -114,4 +114,4 @@ class RootPath:
             paths += [f"/apis/{v['groupVersion']}" for v in group["versions"]]
         core = orjson.loads(self._discovery.core_versions(""))
         paths += [f"/api/{v}" for v in core["versions"]]
-        return finish(orjson.dumps({"paths": sorted(paths)}), _negotiated(request))
+        return finish(orjson.dumps({"paths": sorted(paths)}), negotiate(request, protobuf=False, transforms=False))

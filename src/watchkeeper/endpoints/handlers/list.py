@@ -23,7 +23,7 @@ GZIP_THRESHOLD = 128 * 1024
 
 async def list_collection(request: Request, scope: Scope) -> Response:
     """Answer a list."""
-    accepted = negotiate(request)
+    accepted = negotiate(request, protobuf=scope.kind.builtin)
     params = read_list_params(request, watch=False)
     options = list_options(params, predicate(request, scope, params))
     renderer = renderer_for(scope, accepted, request.param("includeObject"))

@@ -8,16 +8,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.handlers.common import context, predicate
-from watchkeeper.endpoints.negotiation import negotiate_watch
+from watchkeeper.endpoints.negotiation import PROTOBUF, negotiate_watch
 from watchkeeper.endpoints.params import ListParams, read_list_params
-from watchkeeper.endpoints.render import Renderer, renderer_for
-from watchkeeper.endpoints.response import JSON, Response
+from watchkeeper.endpoints.render import EventWriter, ProtobufEvents, no_protobuf, renderer_for
+from watchkeeper.endpoints.response import JSON, Header, Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.endpoints.websocket import handshake, is_websocket
 from watchkeeper.meta import errors
 from watchkeeper.request.request import Request
 from watchkeeper.storage.interface import EventType, Match, Watcher, WatchEvent, WatchOptions
 
+_PROTOBUF_STREAM: Header = (b"content-type", f"{PROTOBUF};stream=watch".encode())
 _BATCH_BYTES = 256 * 1024
 """About how much a burst of events is joined into one write."""
 
@@ -26,7 +27,7 @@ async def watch(request: Request, scope: Scope) -> Response:
     """Open a watch; the events follow as a stream, or as the messages of a WebSocket."""
     if not is_websocket(request):
         stream = await _opened(request, scope)
-        return Response(200, headers=(JSON,), stream=stream)
+        return Response(200, headers=(stream.header,), stream=stream)
     if "exchange" not in request.scope:
         raise errors.bad_request("this HTTP server has no WebSockets")
     accepted = handshake(request)
@@ -36,15 +37,20 @@ async def watch(request: Request, scope: Scope) -> Response:
 
 
 async def _opened(request: Request, scope: Scope, *, joined: bool = True) -> WatchStream:
-    renderer, watcher, timeout = await open_watch(request, scope)
-    return WatchStream(request, scope, renderer, watcher, timeout, joined=joined)
+    writer, watcher, timeout = await open_watch(request, scope)
+    return WatchStream(request, scope, writer, watcher, timeout, joined=joined)
 
 
-async def open_watch(request: Request, scope: Scope) -> tuple[Renderer, Watcher, float]:
+async def open_watch(request: Request, scope: Scope) -> tuple[EventWriter, Watcher, float]:
     """What a watch needs, whatever carries it: how to write events, where they come from, and for how many seconds."""
-    accepted = negotiate_watch(request)
+    accepted = negotiate_watch(request, protobuf=scope.kind.builtin and not is_websocket(request))
     params = read_list_params(request, watch=True)
     renderer = renderer_for(scope, accepted, request.param("includeObject"))
+    writer: EventWriter = renderer
+    if accepted.media_type == PROTOBUF:
+        if accepted.target == "Table":
+            raise no_protobuf("*v1.Table")
+        writer = ProtobufEvents(renderer)
     timeout = _timeout(params, scope)
     options = WatchOptions(
         resource_version=params.resource_version,
@@ -55,7 +61,7 @@ async def open_watch(request: Request, scope: Scope) -> tuple[Renderer, Watcher,
         deadline=asyncio.get_running_loop().time() + timeout,
     )
     watcher = await scope.store.watch(context(request, scope), options)
-    return renderer, watcher, timeout
+    return writer, watcher, timeout
 
 
 def _timeout(params: ListParams, scope: Scope) -> float:
@@ -75,7 +81,7 @@ class WatchStream:
         self,
         request: Request,
         scope: Scope,
-        renderer: Renderer,
+        writer: EventWriter,
         watcher: Watcher,
         timeout: float,
         *,
@@ -84,7 +90,7 @@ class WatchStream:
         """`joined`: several frames that are due at the same time make one piece."""
         self.request = request
         self.scope = scope
-        self.renderer = renderer
+        self.writer = writer
         self.watcher = watcher
         self.timeout = timeout
         self._most = _BATCH_BYTES if joined else 0
@@ -93,6 +99,11 @@ class WatchStream:
     def __aiter__(self) -> AsyncIterator[bytes]:
         self._events = self.events()
         return self._events
+
+    @property
+    def header(self) -> Header:
+        """The header that says how the frames are written."""
+        return _PROTOBUF_STREAM if isinstance(self.writer, ProtobufEvents) else JSON
 
     async def aclose(self) -> None:
         """Free the watcher, also of a stream that was not begun."""
@@ -119,7 +130,7 @@ class WatchStream:
             first = True
             while batch := await watcher.next_batch():
                 if len(batch) == 1:
-                    yield self.renderer.event(batch[0], first=first)
+                    yield self.writer.event(batch[0], first=first)
                 else:
                     for frames in self._frames(batch, first):
                         yield frames
@@ -135,7 +146,7 @@ class WatchStream:
 
     def _frames(self, batch: list[WatchEvent], first: bool) -> Iterator[bytes]:
         """A batch as pieces; `first`: it is the first."""
-        event = self.renderer.event
+        event = self.writer.event
         pending: list[bytes] = []
         size = 0
         for each in batch:
