@@ -9,6 +9,7 @@ from watchkeeper.apis import printing
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import validate_template
 from watchkeeper.apis.validation.metadata import NEGATIVE
+from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.apis.validation.selectors import is_empty_selector, selector_matches, validate_label_selector
 from watchkeeper.meta.field import FieldError, forbidden, in_key_order, invalid, not_supported, required
@@ -57,6 +58,17 @@ def mismatch(labels: Mapping[str, str] | None, path: str) -> FieldError:
     """That the template at `path` has labels which its selector does not select."""
     text = "`selector` does not match template `labels`"
     return invalid(f"{path}.metadata.labels", in_key_order(labels), text)
+
+
+def warnings_for_name(obj: Mapping[str, Any]) -> list[str]:
+    """A name that cannot be part of a hostname, as the names of Pods made from it would be."""
+    wrong = is_dns1123_label(obj["metadata"].get("name") or "")
+    if not wrong:
+        return []
+    text = (
+        "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended"
+    )
+    return [f"metadata.name: {text}: [{' '.join(wrong)}]"]
 
 
 def validate_always_restarting(template: Object, path: str, kind: str) -> list[FieldError]:

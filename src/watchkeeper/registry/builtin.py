@@ -27,9 +27,9 @@ from watchkeeper.storage.prefixes import resource_prefix
 Object = dict[str, Any]
 
 _RETURNS_DELETED = frozenset(
-    {
-        GroupResource("", name)
-        for name in (
+    GroupResource(group, name)
+    for group, names in {
+        "": (
             "persistentvolumeclaims",
             "persistentvolumes",
             "pods",
@@ -37,8 +37,17 @@ _RETURNS_DELETED = frozenset(
             "resourcequotas",
             "serviceaccounts",
             "services",
-        )
-    }
+        ),
+        "resource.k8s.io": ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"),
+        "storage.k8s.io": (
+            "csidrivers",
+            "csinodes",
+            "storageclasses",
+            "volumeattachments",
+            "volumeattributesclasses",
+        ),
+    }.items()
+    for name in names
 )
 """Resources whose DELETE answers with the object instead of a Status."""
 

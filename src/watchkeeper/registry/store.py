@@ -7,6 +7,7 @@ are in `creation`, `update` and `removal`.
 
 from __future__ import annotations
 
+from watchkeeper.meta import errors
 from watchkeeper.registry.creation import create_generated, create_named
 from watchkeeper.registry.metadata import fill_system_fields, metadata_of
 from watchkeeper.registry.removal import delete_collection, delete_stored, delete_unreadable
@@ -47,6 +48,9 @@ class Store(StoredResource):
     async def delete(self, ctx: Context, name: str, options: DeleteOptions) -> tuple[Result, bool]:
         """Delete an object, or mark it when its finalizers or a grace period hold it."""
         key = self.key(ctx.namespace, name)
+        refusal = self.strategy.behavior.extra.get("delete_refusal")
+        if refusal and (why := refusal(name)):
+            raise errors.forbidden(self.resource, name, why)
         warning = self.strategy.behavior.extra.get("delete_warning")
         if warning and options.propagation_policy is None and options.orphan_dependents is None:
             ctx.warn(warning)

@@ -124,3 +124,16 @@ def test_a_scale_tells_replicas_and_selects_pods() -> None:
 def test_scales_are_never_negative() -> None:
     errors = scale.validate_scale({"metadata": {"name": "w", "namespace": "ns"}, "spec": {"replicas": -1}})
     assert [str(error) for error in errors] == ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"), [("apps/v1", "Deployment"), ("apps/v1", "ReplicaSet"), ("v1", "ReplicationController")]
+)
+def test_a_name_that_is_no_hostname_is_warned_of_when_it_is_given(version: str, kind: str) -> None:
+    selector = {"app": "x"} if version == "v1" else {"matchLabels": {"app": "x"}}
+    spec = {"selector": selector, "template": template()}
+    body = {"apiVersion": version, "kind": kind, "metadata": {"name": "a.b"}, "spec": spec}
+    text = "this is used in Pod names and hostnames, which can result in surprising behavior"
+    warning = f"metadata.name: {text}; a DNS label is recommended: [must not contain dots]"
+    assert create(body).warnings == [warning]
+    assert update(created(body), {**body, "spec": {**spec, "replicas": 2}}).warnings == []

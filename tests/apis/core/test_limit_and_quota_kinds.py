@@ -149,3 +149,19 @@ def test_the_table_divides_requests_and_limits() -> None:
     obj["status"] = {"hard": {"pods": "5", "limits.cpu": "4", "cpu": "2"}, "used": {"pods": "1", "limits.cpu": "1"}}
     shown = row(obj)
     assert (shown["Request"], shown["Limit"]) == ("cpu: 0/2, pods: 1/5", "limits.cpu: 1/4")
+
+
+def test_a_quota_of_more_requests_than_limits_is_warned_of() -> None:
+    hard = {
+        "cpu": "2",
+        "limits.cpu": "1",
+        "requests.memory": "1Gi",
+        "limits.memory": "1Gi",
+        "requests.ephemeral-storage": "3Gi",
+        "limits.ephemeral-storage": "2Gi",
+    }
+    body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}}
+    assert create(body).warnings == [
+        "ResourceQuota cpu (2) should be less than limits.cpu (1)",
+        "ResourceQuota requests.ephemeral-storage (3Gi) should be less than limits.ephemeral-storage (2Gi)",
+    ]

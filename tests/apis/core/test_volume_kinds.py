@@ -221,3 +221,17 @@ def test_the_table_of_claims_shows_what_is_bound() -> None:
     assert (shown["Volume"], shown["Capacity"], shown["Access Modes"]) == ("v", "1Gi", "RWO")
     obj["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert row(obj)["Status"] == "Terminating"
+
+
+def test_old_labels_of_nodes_in_the_affinity_of_a_volume_are_warned_of() -> None:
+    terms = [{"matchExpressions": [{"key": "beta.kubernetes.io/os", "operator": "Exists"}]}]
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/x"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+    }
+    body = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": spec}
+    path = "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key"
+    old = 'deprecated since v1.14; use "kubernetes.io/os" instead'
+    assert create(body).warnings == [f"{path}: beta.kubernetes.io/os is {old}"]

@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from kind_writer import create, created, read, row, update
+from kind_writer import create, created, read, row, update, update_status
 
 PARENT = {"resource": "services", "namespace": "n", "name": "s"}
 
@@ -149,3 +149,21 @@ def test_a_range_may_get_a_second_family_only() -> None:
         'spec.cidrs: Invalid value: ["10.0.0.0/16"]: field is immutable'
     ]
     assert row(both)["CIDRs"] == "10.0.0.0/16,fd00::/64"
+
+
+def test_the_status_of_a_range_is_written_with_the_range() -> None:
+    ready = {
+        "conditions": [{"type": "Ready", "status": "True", "reason": "", "message": "", "lastTransitionTime": None}]
+    }
+    body = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": "c", "labels": {"a": "b"}},
+        "spec": {"cidrs": ["10.0.0.0/24"]},
+    }
+    old = created({**body, "status": ready})
+    assert old["status"]["conditions"][0]["type"] == "Ready"
+    assert update(old, body).obj["status"] == {}
+    relabeled = {**old, "metadata": {**old["metadata"], "labels": {"c": "d"}}}
+    assert update_status(old, ready).obj["metadata"]["labels"] == {"a": "b"}
+    assert update(old, relabeled).obj["metadata"]["labels"] == {"c": "d"}

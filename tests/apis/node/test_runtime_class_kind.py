@@ -37,3 +37,16 @@ def test_the_handler_stays() -> None:
     old = created(runtime_class())
     assert update(old, runtime_class("other")).errors == ['handler: Invalid value: "other": field is immutable']
     assert row(old)["Handler"] == "fast"
+
+
+def test_old_labels_of_nodes_are_warned_of() -> None:
+    body = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "r"},
+        "handler": "h",
+        "scheduling": {"nodeSelector": {"beta.kubernetes.io/arch": "arm"}},
+    }
+    warning = 'scheduling.nodeSelector: deprecated since v1.14; use "kubernetes.io/arch" instead'
+    assert create(body).warnings == [warning]
+    assert update(created(body), body).warnings == [warning]

@@ -224,3 +224,20 @@ def test_an_attachment_stays_and_its_status_is_written_apart() -> None:
 @pytest.mark.parametrize("kind", ["CSIDriver", "CSINode", "CSIStorageCapacity", "VolumeAttachment"])
 def test_what_drivers_write_is_changed_with_a_version(kind: str) -> None:
     assert BEHAVIORS.of(GroupKind("storage.k8s.io", kind)).allow_unconditional_update is False
+
+
+def test_old_labels_of_nodes_are_warned_of() -> None:
+    old = 'deprecated since v1.14; use "kubernetes.io/os" instead'
+    os = "beta.kubernetes.io/os"
+    topology = {"matchLabels": {os: "linux"}, "matchExpressions": [{"key": os, "operator": "Exists"}]}
+    body = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIStorageCapacity",
+        "metadata": {"name": "c"},
+        "storageClassName": "s",
+        "nodeTopology": topology,
+    }
+    warnings = [f"nodeTopology.matchExpressions[0].key: {os} is {old}", f"nodeTopology.matchLabels.{os}: {old}"]
+    written = create(body)
+    assert written.warnings == warnings
+    assert update(created(body), body).warnings == warnings

@@ -65,6 +65,10 @@ def _prepare_for_create(replica_set: Object) -> None:
     replica_set["status"] = {"replicas": 0}
 
 
+def _warnings_on_create(obj: Object) -> list[str]:
+    return workloads.warnings_for_name(obj) + warnings_for_template(workloads.template_of(obj), "spec.template")
+
+
 def _warnings_on_update(new: Object, old: Object) -> list[str]:
     if new["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
@@ -111,7 +115,7 @@ BEHAVIORS = [
         validate=_validate,
         validate_update=_validate_update,
         validate_status_update=_validate_status_update,
-        warnings_on_create=lambda obj: warnings_for_template(workloads.template_of(obj), "spec.template"),
+        warnings_on_create=_warnings_on_create,
         warnings_on_update=_warnings_on_update,
         has_generation=True,
         table=TableSpec(columns=replica_columns("ReplicaSet"), cells=_cells),

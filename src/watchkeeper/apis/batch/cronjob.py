@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from watchkeeper.apis import printing
+from watchkeeper.apis import printing, workloads
 from watchkeeper.apis.batch.cron_schedule import ScheduleError, check_schedule, is_time_zone
 from watchkeeper.apis.batch.job import default_failure_policy
 from watchkeeper.apis.batch.job_spec_validation import validate_job_spec
-from watchkeeper.apis.batch.job_warnings import warnings_for_job_spec, warnings_for_name
+from watchkeeper.apis.batch.job_warnings import warnings_for_job_spec
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
 from watchkeeper.apis.core.pod_options import PodOptions
@@ -122,7 +122,7 @@ def _prepare_for_create(cron_job: Object) -> None:
 
 
 def _warnings_on_create(cron_job: Object) -> list[str]:
-    return warnings_for_name(cron_job) + warnings_for_job_spec(_job_spec(cron_job), "spec.jobTemplate.spec")
+    return workloads.warnings_for_name(cron_job) + warnings_for_job_spec(_job_spec(cron_job), "spec.jobTemplate.spec")
 
 
 def _warnings_on_update(new: Object, old: Object) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from watchkeeper.apis import printing, workloads
 from watchkeeper.apis.batch.job_status_validation import is_true, validate_job_status_update
 from watchkeeper.apis.batch.job_validation import NAME, OLD_NAME, OLD_UID, UID, validate_job, validate_job_update
-from watchkeeper.apis.batch.job_warnings import warnings_for_job_spec, warnings_for_name
+from watchkeeper.apis.batch.job_warnings import warnings_for_job_spec
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -88,7 +88,7 @@ def _prepare_for_update(new: Object, _old: Object) -> None:
 
 
 def _warnings_on_create(job: Object) -> list[str]:
-    return warnings_for_name(job) + warnings_for_job_spec(job["spec"], "spec")
+    return workloads.warnings_for_name(job) + warnings_for_job_spec(job["spec"], "spec")
 
 
 def _warnings_on_update(new: Object, old: Object) -> list[str]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
-from watchkeeper.apis.validation.names import is_dns1123_label
 
 Object = Mapping[str, Any]
 
@@ -28,14 +27,3 @@ def warnings_for_job_spec(spec: Object, path: str) -> list[str]:
     ):
         warnings.append(f"{path}: {_MANY}")
     return warnings + warnings_for_template(spec.get("template") or {}, f"{path}.template")
-
-
-def warnings_for_name(obj: Object) -> list[str]:
-    """A name that cannot be part of a hostname."""
-    wrong = is_dns1123_label(obj["metadata"].get("name") or "")
-    if not wrong:
-        return []
-    text = (
-        "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended"
-    )
-    return [f"metadata.name: {text}: [{' '.join(wrong)}]"]

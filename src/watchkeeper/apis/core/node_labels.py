@@ -24,6 +24,17 @@ def node_label_message(key: str) -> str:
     return _MESSAGES.get(key, "")
 
 
+def label_selector_warnings(selector: Mapping[str, Any] | None, path: str) -> list[str]:
+    """Warnings about a label selector of nodes."""
+    selector, found = selector or {}, []
+    for i, expression in enumerate(selector.get("matchExpressions") or ()):
+        key = expression.get("key") or ""
+        if message := node_label_message(key):
+            found.append(f"{path}.matchExpressions[{i}].key: {key} is {message}")
+    labels = sorted(selector.get("matchLabels") or ())
+    return found + [f"{path}.matchLabels.{key}: {text}" for key in labels if (text := node_label_message(key))]
+
+
 def node_selector_term_warnings(term: Mapping[str, Any], path: str, *, weighted: bool) -> list[str]:
     """Warnings about a term of a node selector: deprecated labels and, in preferences, values no label can have."""
     found: list[str] = []

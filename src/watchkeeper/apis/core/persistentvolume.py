@@ -7,6 +7,7 @@ from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.core.node_labels import node_selector_term_warnings
 from watchkeeper.apis.core.persistentvolume_validation import validate_volume, validate_volume_update
 from watchkeeper.apis.core.volume_defaults import default_volumes
 from watchkeeper.apis.quantities import NANO, amount, round_resources
@@ -74,6 +75,10 @@ def _warnings(volume: Object) -> list[str]:
         found.append(CLASS_WARNING)
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         found.append(_RECYCLE_WARNING)
+    terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
+    for i, term in enumerate(terms):
+        path = f"spec.nodeAffinity.required.nodeSelectorTerms[{i}]"
+        found += node_selector_term_warnings(term, path, weighted=False)
     found += [f"spec.{name}: {text}" for field, (name, text) in _GONE.items() if spec.get(field) is not None]
     storage = (spec.get("capacity") or {}).get("storage")
     if storage is not None and amount(storage) % NANO:

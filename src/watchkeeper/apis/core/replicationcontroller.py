@@ -80,13 +80,17 @@ def _prepare_for_create(controller: Object) -> None:
 
 
 def _warnings_on_create(controller: Object) -> list[str]:
+    return workloads.warnings_for_name(controller) + _template_warnings(controller)
+
+
+def _template_warnings(controller: Object) -> list[str]:
     return warnings_for_template(workloads.template_of(controller), "spec.template")
 
 
 def _warnings_on_update(new: Object, old: Object) -> list[str]:
     if new["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
-    return _warnings_on_create(new)
+    return _template_warnings(new)
 
 
 def _cells(controller: Object, now: float) -> list[Any]:

@@ -11,7 +11,7 @@ from watchkeeper.apis.core.resourcequota_validation import (
     validate_quota_status,
     validate_quota_update,
 )
-from watchkeeper.apis.quantities import round_resources
+from watchkeeper.apis.quantities import amount, round_resources
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -23,6 +23,23 @@ def default_quota(quota: Object) -> None:
     status = quota.get("status") or {}
     round_resources(status.get("hard"))
     round_resources(status.get("used"))
+
+
+def _warnings(quota: Object) -> list[str]:
+    """Requests that may be more than limits."""
+    hard = (quota.get("spec") or {}).get("hard") or {}
+    found: list[str] = []
+    for name in _COMPARED:
+        asked = next((each for each in (f"requests.{name}", *_BARE.get(name, ())) if each in hard), "")
+        limit = f"limits.{name}"
+        if asked and limit in hard and amount(hard[asked]) > amount(hard[limit]):
+            found.append(f"ResourceQuota {asked} ({hard[asked]}) should be less than {limit} ({hard[limit]})")
+    return found
+
+
+_COMPARED = ("cpu", "memory", "storage", "ephemeral-storage")
+_BARE = {"cpu": ("cpu",), "memory": ("memory",)}
+"""What requests are also called."""
 
 
 def _cells(quota: Object, now: float) -> list[Any]:
@@ -42,6 +59,7 @@ BEHAVIORS = [
         validate=validate_quota,
         validate_update=validate_quota_update,
         validate_status_update=lambda new, _old: validate_quota_status(new),
+        warnings_on_create=_warnings,
         table=TableSpec(
             columns=(
                 printing.NAME,

@@ -8,6 +8,7 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.networking.ingress import GROUP
+from watchkeeper.apis.status_metadata import keep_metadata
 from watchkeeper.apis.validation.metadata import IMMUTABLE
 from watchkeeper.apis.validation.net import parse_cidr, validate_cidr
 from watchkeeper.meta.field import FieldError, invalid, required
@@ -57,6 +58,8 @@ BEHAVIORS = [
         kind=GroupKind(GROUP, "ServiceCIDR"),
         validate=lambda obj: _errors(_blocks(obj)),
         validate_update=_validate_update,
+        prepare_for_status_update=keep_metadata,
+        has_status=False,
         table=TableSpec(
             columns=(printing.NAME, Column("CIDRs", "string", "The ranges, one for each IP family."), printing.AGE),
             cells=_cells,

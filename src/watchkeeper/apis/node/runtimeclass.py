@@ -7,6 +7,7 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.affinity_validation import validate_tolerations
+from watchkeeper.apis.core.node_labels import node_label_message
 from watchkeeper.apis.quantities import round_resources
 from watchkeeper.apis.validation.metadata import validate_immutable, validate_labels
 from watchkeeper.apis.validation.names import is_dns1123_label
@@ -42,6 +43,13 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
     return _validate(new) + validate_immutable(new.get("handler"), old.get("handler"), "handler")
 
 
+def _warnings(runtime_class: Object) -> list[str]:
+    """Warnings about labels of nodes that have newer names."""
+    selector = (runtime_class.get("scheduling") or {}).get("nodeSelector") or {}
+    messages = (node_label_message(key) for key in sorted(selector))
+    return [f"scheduling.nodeSelector: {message}" for message in messages if message]
+
+
 def _cells(runtime_class: Object, now: float) -> list[Any]:
     handler = runtime_class.get("handler") or ""
     return [printing.name_of(runtime_class), handler, printing.age(runtime_class, now)]
@@ -52,6 +60,9 @@ BEHAVIORS = [
         kind=GroupKind(GROUP, "RuntimeClass"),
         validate=_validate,
         validate_update=_validate_update,
+        warnings_on_create=_warnings,
+        warnings_on_update=lambda new, _old: _warnings(new),
+        allow_create_on_update=True,
         allow_unconditional_update=False,
         has_status=False,
         table=TableSpec(

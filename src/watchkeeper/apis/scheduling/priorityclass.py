@@ -62,6 +62,11 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
     return errors + validate_immutable(new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy")
 
 
+def _delete_refusal(name: str) -> str:
+    """Why a class is not deleted by name: the system's own are not."""
+    return "this is a system priority class and cannot be deleted" if name in _SYSTEM_CLASSES else ""
+
+
 def _prepare_for_create(priority_class: Object) -> None:
     """A class has a generation although it never changes."""
     priority_class["metadata"]["generation"] = 1
@@ -94,6 +99,7 @@ BEHAVIORS = [
         prepare_for_create=_prepare_for_create,
         validate=_validate,
         validate_update=_validate_update,
+        extra={"delete_refusal": _delete_refusal},
         table=_TABLE,
     )
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.core.node_labels import label_selector_warnings
 from watchkeeper.apis.storage.classes import GROUP
 from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.apis.validation.names import is_dns1123_subdomain
@@ -36,6 +37,10 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
+def _warnings(capacity: Object) -> list[str]:
+    return label_selector_warnings(capacity.get("nodeTopology"), "nodeTopology")
+
+
 def _cells(capacity: Object, _now: float) -> list[Any]:
     return [
         printing.name_of(capacity),
@@ -49,6 +54,8 @@ BEHAVIORS = [
         kind=GroupKind(GROUP, "CSIStorageCapacity"),
         validate=_validate,
         validate_update=_validate_update,
+        warnings_on_create=_warnings,
+        warnings_on_update=lambda new, _old: _warnings(new),
         allow_unconditional_update=False,
         has_status=False,
         table=TableSpec(
