@@ -135,7 +135,7 @@ class Graph:
         foreground = node.being_deleted and FOREGROUND in finalizers
         if foreground and not node.deleting_dependents:
             node.deleting_dependents = True
-            work.delete += node.blocking_dependents()
+            work.delete += node.dependents
             work.delete.append(node)
         elif not foreground:
             node.deleting_dependents = False

@@ -209,7 +209,7 @@ def render_error(request: Request, error: ApiError) -> Response:
     response = error_response(error)
     header = request.header(b"accept")
     if YAML in header or PROTOBUF in header:
-        accepted = accepted_form(header, transforms=True, protobuf=_has_protobuf(request))
+        accepted = accepted_form(header, transforms=False, protobuf=_has_protobuf(request))
         media_type = accepted.media_type if accepted is not None else ""
         if media_type == YAML:
             response.body = dump_yaml(orjson.loads(response.body))

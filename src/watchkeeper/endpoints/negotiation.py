@@ -1,11 +1,12 @@
 """Content negotiation: which form of answer a client accepts, and in which form it sends.
 
 Both are JSON, YAML or, for built-in kinds, protobuf. An `as=` parameter asks for a Table or for metadata only. Media
-types are matched to the letter: the reference knows no `application/*`.
+types are matched to the letter; `application/*` means nothing to the paths of built-in kinds.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,6 +19,12 @@ YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 ACCEPTED = (JSON, YAML, PROTOBUF)
 STREAMS = ("application/json;stream=watch", f"{PROTOBUF};stream=watch")
+_ANY = frozenset({"*/*", "application/*"})
+_NAMED = frozenset({*ACCEPTED, "*/*"})
+_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_content_type = re.compile(
+    rf"\s*({_TOKEN}/{_TOKEN})\s*(?:;\s*{_TOKEN}\s*=\s*(?:{_TOKEN}|\"(?:[^\"\\]|\\.)*\")\s*)*;?\s*"
+).fullmatch
 _TRANSFORMS = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 _META_VERSIONS = frozenset({"v1", "v1beta1"})
 
@@ -46,7 +53,11 @@ def negotiate(request: Request, *, protobuf: bool, transforms: bool = True) -> A
     `protobuf` says whether what is asked for has a form in protobuf: built-in kinds have, custom resources have not.
     """
     header = request.header(b"accept")
-    found = PLAIN if header in ("", JSON, "*/*") else accepted_form(header, transforms=transforms, protobuf=protobuf)
+    found: Accepted | None = PLAIN
+    if header not in ("", JSON, "*/*"):
+        if protobuf and not _names_something(header):
+            raise _no_representation()
+        found = accepted_form(header, transforms=transforms, protobuf=protobuf)
     if found is None:
         raise not_acceptable()
     if wants_pretty(request):
@@ -67,6 +78,13 @@ def not_acceptable() -> ApiError:
     return errors.not_acceptable(f"only the following media types are accepted: {', '.join(ACCEPTED)}")
 
 
+def _no_representation() -> ApiError:
+    """406 of the paths of built-in kinds, where a range of types is as good as none."""
+    error = errors.not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(ACCEPTED)}")
+    error.details = {}
+    return error
+
+
 def wants_pretty(request: Request) -> bool:
     """Whether to indent: as `pretty` says, else for browsers and command-line HTTP tools."""
     if "pretty" in request.query:
@@ -81,7 +99,7 @@ def wants_pretty(request: Request) -> bool:
 def accepted_form(header: str, *, transforms: bool, protobuf: bool) -> Accepted | None:
     """The form that an Accept header likes best among those that there are, None when it likes none."""
     for media_type, params in _clauses(header):
-        if media_type == "*/*":
+        if media_type in _ANY:
             media_type = JSON
         if media_type not in (JSON, YAML) and not (protobuf and media_type == PROTOBUF):
             continue
@@ -91,18 +109,43 @@ def accepted_form(header: str, *, transforms: bool, protobuf: bool) -> Accepted 
     return None
 
 
+@lru_cache(maxsize=512)
+def _names_something(header: str) -> bool:
+    """Whether a header names one of the types that there are, or just anything."""
+    return any(clause.partition(";")[0].strip(" ") in _NAMED for clause in header.split(","))
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """A media type or range that a client names, and how much it likes that."""
+
+    media_type: str
+    quality: float
+    params: dict[str, str]
+
+
 def _clauses(header: str) -> list[tuple[str, dict[str, str]]]:
     """The media types of a header with their parameters, those that the client likes best first."""
-    clauses = []
-    for index, clause in enumerate(header.split(",")):
-        media_type, params = _parse(clause)
-        try:
-            quality = float(params.pop("q", "1") or "1")
-        except ValueError:
-            quality = 1.0
-        clauses.append((-quality, index, media_type, params))
-    clauses.sort(key=lambda c: c[:2])
-    return [(media_type, params) for _, _, media_type, params in clauses]
+    clauses: list[_Clause] = []
+    for text in header.split(","):
+        clause = _parse(text)
+        if clause is None:
+            continue
+        # `_before` is no order that a sort could go by, so each is inserted, as the reference does.
+        at = len(clauses)
+        while at and _before(clause, clauses[at - 1]):
+            at -= 1
+        clauses.insert(at, clause)
+    return [(clause.media_type, clause.params) for clause in clauses]
+
+
+def _before(one: _Clause, other: _Clause) -> bool:
+    """Whether `one` goes first: it has more weight, or says more precisely what it wants, whatever its weight."""
+    if one.quality > other.quality:
+        return True
+    if other.media_type.startswith("*/") and not one.media_type.startswith("*/"):
+        return True
+    return other.media_type.endswith("/*") and not one.media_type.endswith("/*")
 
 
 @lru_cache(maxsize=512)
@@ -111,13 +154,31 @@ def media_ranges(header: str) -> tuple[str, ...]:
     return tuple(media_type for media_type, _ in _clauses(header))
 
 
-def _parse(clause: str) -> tuple[str, dict[str, str]]:
-    head, *rest = (part.strip() for part in clause.split(";"))
-    params = {}
+def _parse(text: str) -> _Clause | None:
+    """One clause, None for what names no media type. A weight that is no number counts as none at all."""
+    head, *rest = text.strip(" ").split(";")
+    main, _, sub = head.partition("/")
+    if head == "*":
+        sub = "*"
+    if not sub or "/" in sub:
+        return None
+    quality, params = 1.0, {}
     for part in rest:
         key, _, value = part.partition("=")
-        params[key.strip()] = value.strip().strip('"')
-    return head, params
+        if not value or "=" in value:
+            continue
+        if key.strip(" ") == "q":
+            quality = _weight(value)
+        else:
+            params[key.strip(" ")] = value.strip(" ")
+    return _Clause(f"{main.strip(' ')}/{sub.strip(' ')}", quality, params)
+
+
+def _weight(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
 
 
 def _with_params(media_type: str, params: dict[str, str], transforms: bool) -> Accepted | None:
@@ -131,17 +192,18 @@ def _with_params(media_type: str, params: dict[str, str], transforms: bool) -> A
         return Accepted(media_type, pretty=pretty)
     kind, group, version = params.get("as", ""), params.get("g", ""), params.get("v", "")
     known = kind in _TRANSFORMS and group == "meta.k8s.io" and version in _META_VERSIONS
-    if not transforms or not known:
+    if not transforms or not known or (kind == "Table" and media_type == PROTOBUF):
         return None
     return Accepted(media_type, kind, version, pretty)
 
 
 def content_type(request: Request) -> str:
-    """The media type of the body, without parameters; JSON when the client does not say."""
+    """The media type of the body, without parameters; JSON when the client does not say, "" for what is malformed."""
     header = request.header(b"content-type")
     if header in ("", JSON):
         return JSON
-    return header.partition(";")[0].strip().lower()
+    found = _content_type(header)
+    return found[1].lower() if found is not None else ""
 
 
 def require_body_type(request: Request, *, protobuf: bool) -> str:

@@ -1,0 +1,49 @@
+"""What changes of objects mean for the garbage collector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watchkeeper.controllers.gc_graph import Graph, Identity, Work
+
+
+def observe(graph: Graph, name: str, *owners: tuple[str, bool], **meta: Any) -> Work:
+    """Show the graph an object whose uid is its name; owners are named with whether they are blocked."""
+    references = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": owner, "blockOwnerDeletion": blocks}
+        for owner, blocks in owners
+    ]
+    place = Identity("v1", "ConfigMap", "ns", name)
+    return graph.observe(place, {"uid": name, "name": name, "ownerReferences": references, **meta})
+
+
+def names(work: Work) -> set[str]:
+    return {node.uid for node in work.delete}
+
+
+def test_all_dependents_are_looked_at_when_their_owner_begins_to_wait_for_them() -> None:
+    graph = Graph()
+    observe(graph, "a")
+    observe(graph, "blocking", ("a", True))
+    observe(graph, "free", ("a", False))
+    due = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
+    assert names(observe(graph, "a", **due)) == {"a", "blocking", "free"}
+    assert names(observe(graph, "a", **due)) == set()
+    owner = graph.get("a")
+    assert owner is not None
+    assert [node.uid for node in owner.blocking_dependents()] == ["blocking"]
+
+
+def test_dependents_are_looked_at_when_their_owner_is_gone() -> None:
+    graph = Graph()
+    observe(graph, "a")
+    assert names(observe(graph, "b", ("a", False))) == {"b"}
+    assert names(graph.forget("a")) == {"b"}
+
+
+def test_an_owner_that_orphans_has_its_dependents_freed() -> None:
+    graph = Graph()
+    observe(graph, "b", ("a", True))
+    work = observe(graph, "a", deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["orphan"])
+    assert [node.uid for node in work.orphan] == ["a"]
+    assert names(work) == set()
