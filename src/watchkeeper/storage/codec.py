@@ -17,6 +17,7 @@ from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.storage.attributes import AttributesPool
 from watchkeeper.storage.errors import CorruptObject
 from watchkeeper.storage.interface import Attributes, Object, StoredObject
+from watchkeeper.storage.unmanaged import without_managed_fields
 
 SelectableFields = Callable[[Object], Mapping[str, str]]
 """What field selectors can look at, besides metadata.name and metadata.namespace."""
@@ -188,6 +189,11 @@ class JsonCodec:
             self._pool.add_fields(fields, self._selectable_fields(obj))
         labels = metadata.get("labels")
         return Attributes(self._pool.labels(labels) if labels else {}, fields, metadata.get("uid", ""))
+
+    def attributes_of(self, stored: StoredObject) -> Attributes:
+        """The same of an object that nobody has parsed yet. Raises CorruptObject for what is not JSON."""
+        obj = without_managed_fields(stored.tail)
+        return self.attributes(obj if obj is not None else self.parse(stored))
 
 
 def _fault(value: bytes, error: ValueError) -> str:

@@ -57,7 +57,7 @@ class StoredObject:
         """Labels and selectable fields, worked out on first use and kept."""
         found = self._attributes
         if found is None:
-            found = self._attributes = self.codec.attributes(self.data())
+            found = self._attributes = self.codec.attributes_of(self)
         return found
 
     @property
@@ -105,6 +105,10 @@ class ObjectCodec(Protocol):
 
     def attributes(self, obj: Object) -> Attributes:
         """Labels and selectable fields of an object."""
+        ...
+
+    def attributes_of(self, stored: StoredObject) -> Attributes:
+        """The same of an object that nobody has parsed yet. Raises CorruptObject for what is not JSON."""
         ...
 
     def restamp(self, stored: StoredObject, revision: int) -> StoredObject:
