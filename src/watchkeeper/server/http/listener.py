@@ -13,6 +13,7 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.http.connection import Connection
 from watchkeeper.server.http.exchange import Application, Exchange
 from watchkeeper.server.http.limits import DEFAULT_LIMITS, HttpLimits
+from watchkeeper.server.http.tls_acceptor import TlsAcceptor
 from watchkeeper.server.http.wire import DateLine, LastChunk
 
 log = logging.getLogger(__name__)
@@ -20,10 +21,8 @@ log = logging.getLogger(__name__)
 Begin = Callable[[Any, Any, Any], Awaitable[None] | None]
 
 _SWEEP_SECONDS = 5.0
-_TLS_HANDSHAKE_SECONDS = 15.0
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 """A silent client is asked after 15 s, and given up 60 s later."""
-_TLS_SHUTDOWN_SECONDS = 5.0
 
 
 class Listener:
@@ -49,7 +48,7 @@ class Listener:
         self.date = DateLine()
         self.last_chunk = LastChunk()
         self.connections: set[Connection] = set()
-        self._servers: list[asyncio.Server] = []
+        self._servers: list[asyncio.Server | TlsAcceptor] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._owner = TaskOwner("http")
         self._empty: asyncio.Future[None] | None = None
@@ -59,18 +58,17 @@ class Listener:
 
     async def listen(self, sock: socket.socket, *, plain: bool = False) -> None:
         """Accept connections on a bound socket; `plain` leaves TLS out (unix sockets)."""
-        context = None if plain else self._ssl
-        server = await self.loop.create_server(
-            lambda: Connection(self),
-            sock=sock,
-            ssl=context,
-            backlog=self.limits.backlog,
-            ssl_handshake_timeout=_TLS_HANDSHAKE_SECONDS if context else None,
-            ssl_shutdown_timeout=_TLS_SHUTDOWN_SECONDS if context else None,
-        )
+        server: asyncio.Server | TlsAcceptor
+        if self._ssl is None or plain:
+            server = await self.loop.create_server(self._connect, sock=sock, backlog=self.limits.backlog)
+        else:
+            server = TlsAcceptor(sock, self._ssl, self.loop, self._connect)
         self._servers.append(server)
         if len(self._servers) == 1:
             self._owner.start("idle-sweep", self._sweep())
+
+    def _connect(self) -> Connection:
+        return Connection(self)
 
     def start(self, exchange: Exchange, scope: dict[str, Any]) -> None:
         """Run the application on one request: at once as far as it goes without waiting, then as a task of its own."""
