@@ -199,3 +199,15 @@ def test_a_refused_review_shows_non_resource_attributes_whole(server: Handle) ->
     (cause,) = status["details"]["causes"]
     told = 'Invalid value: {"Path":"/x","Verb":""}: cannot be specified in combination with resourceAttributes'
     assert (cause["field"], cause["message"]) == ("spec.nonResourceAttributes", told)
+
+
+def test_a_token_is_asked_for_the_account_of_the_path(server: Handle) -> None:
+    path = "/api/v1/namespaces/default/serviceaccounts/worker/token"
+    status = refused(server, "POST", path, {"metadata": {"name": "other"}})
+    words = 'Invalid value: "other": must match the service account name if specified'
+    assert status["message"] == f'TokenRequest.authentication.k8s.io "worker" is invalid: metadata.name: {words}'
+    status = refused(server, "POST", path, {"metadata": {"uid": OTHER}})
+    assert (status["code"], status["details"]["kind"]) == (409, "TokenRequest")
+    assert f"the UID in the token request ({OTHER}) does not match the UID of the service account" in status["message"]
+    absent = refused(server, "POST", path.replace("worker", "absent"), {"spec": {"expirationSeconds": 1}})
+    assert absent["code"] == 404

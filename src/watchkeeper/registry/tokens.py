@@ -31,30 +31,32 @@ class TokenStore:
     async def create_named(self, ctx: Context, name: str, obj: Object, options: CreateOptions) -> Result:
         """Sign a token for the account.
 
-        Raises a 404 without the account, a 422 for a bad request, a 409 or 404 for an object to bind to that is not
-        the one meant.
+        Raises a 404 without the account, a 409 for another account than is meant, a 422 for a bad request, a 409 or
+        404 for an object to bind to that is not the one meant.
         """
+        meta = obj.get("metadata") or {}
+        if meta.get("name") and meta["name"] != name:
+            wrong = invalid("metadata.name", meta["name"], "must match the service account name if specified")
+            raise errors.invalid(_KIND, name, [wrong])
         account = (await self._accounts.get(ctx, name, "")).data()["metadata"]
+        if meta.get("uid") and meta["uid"] != account["uid"]:
+            theirs = f"the UID of the service account ({account['uid']})"
+            why = f"the UID in the token request ({meta['uid']}) does not match {theirs}"
+            raise errors.conflict(GroupResource(_KIND.group, _KIND.kind), name, why)
         spec: dict[str, Any] = obj.setdefault("spec", {})
         audiences = spec.get("audiences") or list(self._tokens.audiences)
         seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
+        now = time.time()
+        own = {"name": name, "namespace": ctx.namespace, "uid": account["uid"], "creationTimestamp": now_text(now)}
+        obj["metadata"] = {**meta, **own}
         _check(seconds)
-        meta = obj.get("metadata") or {}
-        if meta.get("name") not in (None, "", name):
-            raise errors.bad_request("the name of the object does not match the name on the URL")
-        bound = await self._bound(ctx, spec.get("boundObjectRef"), name)
         if options.validate is not None:
             await options.validate(obj)
+        bound = await self._bound(ctx, spec.get("boundObjectRef"), name)
         spec.update(audiences=audiences, expirationSeconds=seconds)
         spec.setdefault("boundObjectRef", None)
         token = self._tokens.sign(ctx.namespace, name, account["uid"], audiences, seconds, bound)
-        obj["metadata"] = {
-            "name": name,
-            "namespace": ctx.namespace,
-            "uid": account["uid"],
-            "creationTimestamp": now_text(),
-        }
-        obj["status"] = {"token": token, "expirationTimestamp": now_text(time.time() + seconds)}
+        obj["status"] = {"token": token, "expirationTimestamp": now_text(now + seconds)}
         return obj
 
     async def _bound(self, ctx: Context, reference: Object | None, account: str) -> Bound | None:
