@@ -176,3 +176,11 @@ def test_metadata_is_asked_for_as_what_it_is(server: Handle, path: str, kind: st
     answer = httpx.get(server.url + path, headers=headers)
     assert answer.status_code == 406
     assert answer.json()["message"].endswith(message)
+
+
+def test_errors_are_indented_for_those_who_ask_for_that_or_accept_nothing_that_there_is(server: Handle) -> None:
+    for headers, lines in (({}, 1), ({"User-Agent": "curl/8"}, 10), ({"Accept": "text/plain"}, 10)):
+        sent = {"Authorization": f"Bearer {server.token}", **headers}
+        text = httpx.get(f"{server.url}{CONFIGMAPS}/absent", headers=sent).text
+        assert len(text.strip().splitlines()) >= lines
+        assert lines > 1 or len(text.strip().splitlines()) == 1

@@ -16,7 +16,7 @@ from watchkeeper.apis.protobuf import protobuf_of
 from watchkeeper.apis.schema_data import all_resources
 from watchkeeper.endpoints.filters import Filter
 from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
-from watchkeeper.endpoints.negotiation import PROTOBUF, YAML, accepted_form
+from watchkeeper.endpoints.negotiation import JSON, PLAIN, YAML, Accepted, accepted_form, wants_pretty
 from watchkeeper.endpoints.render import PROTOBUF_HEADER
 from watchkeeper.endpoints.response import AT_ONCE, Header, Response, error_response, text_response
 from watchkeeper.endpoints.router import Router, method_not_allowed
@@ -205,18 +205,21 @@ def _panic(request: Request) -> ApiError:
 
 
 def render_error(request: Request, error: ApiError) -> Response:
-    """The Status of an error in the form that the client accepts."""
+    """The Status of an error in the form that the client accepts, or as JSON if it accepts none."""
     response = error_response(error)
+    accepted: Accepted | None = PLAIN
     header = request.header(b"accept")
-    if YAML in header or PROTOBUF in header:
+    if header not in ("", JSON, "*/*"):
         accepted = accepted_form(header, transforms=False, protobuf=_has_protobuf(request))
-        media_type = accepted.media_type if accepted is not None else ""
-        if media_type == YAML:
-            response.body = dump_yaml(orjson.loads(response.body))
-            response.headers = ((b"content-type", b"application/yaml"), *error.headers)
-        elif media_type == PROTOBUF:
-            response.body = protobuf_of(orjson.loads(response.body))
-            response.headers = (PROTOBUF_HEADER, *error.headers)
+    if accepted is None or accepted.media_type == JSON:
+        if accepted is None or accepted.pretty or wants_pretty(request):
+            response.body = orjson.dumps(orjson.loads(response.body), option=orjson.OPT_INDENT_2)
+    elif accepted.media_type == YAML:
+        response.body = dump_yaml(orjson.loads(response.body))
+        response.headers = ((b"content-type", b"application/yaml"), *error.headers)
+    else:
+        response.body = protobuf_of(orjson.loads(response.body))
+        response.headers = (PROTOBUF_HEADER, *error.headers)
     return response
 
 
