@@ -35,6 +35,9 @@ PROTOBUF_HEADER = (b"content-type", PROTOBUF.encode())
 class Renderer:
     """Writes the object itself as JSON, at the scope's version."""
 
+    keeps_empty_continue = True
+    """Whether the metadata of a list of custom objects has `continue` even when there is nothing to go on with."""
+
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         self.scope = scope
         self.accepted = accepted
@@ -77,7 +80,7 @@ class Renderer:
     def list_metadata(self, result: ListResult) -> Object:
         """ListMeta."""
         meta: Object = {"resourceVersion": str(result.resource_version)} if result.resource_version else {}
-        if result.continue_token or not self.scope.kind.builtin:
+        if result.continue_token or (self.keeps_empty_continue and not self.scope.kind.builtin):
             meta["continue"] = result.continue_token
         if result.remaining is not None and result.continue_token:
             meta["remainingItemCount"] = result.remaining
@@ -173,6 +176,8 @@ class ProtobufEvents:
 class MetadataRenderer(Renderer):
     """Writes PartialObjectMetadata."""
 
+    keeps_empty_continue = False
+
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         super().__init__(scope, accepted)
         self.version = accepted.target_version
@@ -184,6 +189,8 @@ class MetadataRenderer(Renderer):
         if obj.get("kind") == "Status":
             return orjson.dumps(obj)
         if self.accepted.target == "PartialObjectMetadataList":
+            if not self.scope.kind.builtin:
+                raise ApiError(500, "", "content is not a list")
             raise errors.not_acceptable(
                 f"you requested PartialObjectMetadataList, but the requested object is not a list ({self._go_type()})"
             )
@@ -221,6 +228,8 @@ class MetadataRenderer(Renderer):
 
 class TableRenderer(Renderer):
     """Writes Tables."""
+
+    keeps_empty_continue = False
 
     def __init__(self, scope: Scope, accepted: Accepted, include: str) -> None:
         super().__init__(scope, accepted)
@@ -265,13 +274,6 @@ class TableRenderer(Renderer):
         """The table up to its rows."""
         table = self._table([], self.list_metadata(result), self._columns)
         return orjson.dumps(table)[:-2]
-
-    def list_metadata(self, result: ListResult) -> Object:
-        """A table's metadata leaves out an empty continue."""
-        meta = super().list_metadata(result)
-        if not meta.get("continue"):
-            meta.pop("continue", None)
-        return meta
 
     def list_items(self, items: list[StoredObject], *, first: bool) -> bytes:
         """Some rows, in the kind's own order where it has one."""

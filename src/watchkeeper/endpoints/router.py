@@ -40,6 +40,16 @@ _SUBRESOURCE: dict[str, tuple[str, Handler]] = {
     "POST": ("create", create_named),
     "DELETE": ("delete", delete),
 }
+_CUSTOM_SUBRESOURCE: dict[str, Handler] = {"get": get, "update": update, "patch": patch}
+_CUSTOM: dict[str, Handler] = {
+    **_CUSTOM_SUBRESOURCE,
+    "list": list_collection,
+    "watch": watch,
+    "create": create,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}
+_OF_ONE_OBJECT = frozenset({"update", "patch"})
 
 
 class Router:
@@ -52,17 +62,36 @@ class Router:
         """Answer a resource request, or begin to. Raises the 404 and 405 of the reference."""
         info = request.info
         found = self.served.find(info.group, info.version, info.resource)
-        if found is None or (len(info.parts) > 3 and not self._takes_path(found, info)):
+        if found is None or (len(info.parts) > 3 and not found.custom and not self._takes_path(found, info)):
             return self._unknown(info)
         if found.info.namespaced != bool(info.namespace) and not self._collection_of_all(found, request):
             return self._misplaced(found, request)
         if info.deprecated_watch:
             return self._old_watch(found, request)
+        if found.custom:
+            return self._custom(found, request)
         if info.subresource:
             return self._subresource(found, request)
         if info.name and len(info.parts) > 1:
             return self._object(found, request)
         return self._collection(found, request)
+
+    def _custom(self, found: ServedResource, request: Request) -> Handled:
+        """What is asked of a custom resource: the verb alone decides, whether or not the path names an object."""
+        info, scope = request.info, found.scope
+        handlers = _CUSTOM
+        if info.subresource:
+            sub = found.subresources.get(info.subresource)
+            if sub is None:
+                raise errors.not_found(found.info.group_resource, info.name)
+            scope, handlers = sub, _CUSTOM_SUBRESOURCE
+        handler = handlers.get(info.verb)
+        _warn(found, request)
+        if handler is None:
+            raise errors.method_not_supported(found.info.group_resource, info.verb)
+        if info.verb in _OF_ONE_OBJECT and len(info.parts) < 2:
+            raise errors.bad_request("name must be provided")
+        return handler(request, scope)
 
     def _old_watch(self, found: ServedResource, request: Request) -> Handled:
         """A path under /watch/, which can only be got, with `watch` or without it."""
@@ -87,6 +116,8 @@ class Router:
     def _collection_of_all(found: ServedResource, request: Request) -> bool:
         """Whether it asks for the objects of all namespaces, or for a namespace itself, whose path looks namespaced."""
         info = request.info
+        if found.custom and found.info.namespaced:
+            return info.verb in ("list", "watch")
         if found.info.namespaced:
             return request.method == "GET" and len(info.parts) == 1 and "list" in found.scope.verbs
         return found.info.gvr.resource == "namespaces" and not found.info.gvr.group
@@ -121,8 +152,6 @@ class Router:
     def _subresource(self, found: ServedResource, request: Request) -> Handled:
         scope = found.subresources.get(request.info.subresource)
         if scope is None:
-            if found.custom:
-                raise errors.not_found(found.info.group_resource, request.info.name)
             raise not_found()
         if "connect" in scope.verbs:
             return connect(request, scope)

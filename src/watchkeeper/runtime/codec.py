@@ -54,7 +54,7 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
         raise _unrecognized(expected, body, str(error)) from None
     if not expected.builtin and not (isinstance(parsed, dict) and parsed.get("kind")):
         shown = orjson.dumps(parsed).decode() if yaml else body.decode(errors="replace")
-        raise cannot_be_handled(gvk, expected, f"Object 'Kind' is missing in '{shown}'")
+        raise _unrecognized(expected, body, f"Object 'Kind' is missing in '{shown}'")
     if not expected.builtin and not parsed.get("apiVersion"):
         gvk = GroupVersionKind("", "", gvk.kind)
     try:

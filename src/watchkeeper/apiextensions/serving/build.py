@@ -5,12 +5,13 @@ Imported when the first request for a custom resource comes, because it brings i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from watchkeeper.apiextensions.serving.codec import CustomCodec
-from watchkeeper.apiextensions.serving.columns import table_of
+from watchkeeper.apiextensions.serving.columns import SCALE_COLUMNS, table_of
 from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined
 from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.kind import CustomKind
@@ -131,7 +132,7 @@ class _ScopeMaker:
             info=self.info,
             kind=kind,
             hub=kind.gvk,
-            behavior=self.behavior,
+            behavior=replace(self.behavior, table=table_of(SCALE_COLUMNS)) if kind.builtin else self.behavior,
             store=store,
             subresource=subresource,
             verbs=frozenset(SUBRESOURCE_VERBS if subresource else VERBS),

@@ -32,8 +32,25 @@ DEFAULT_COLUMNS: tuple[Object, ...] = (
 )
 """What a version shows that names no columns."""
 
+SCALE_COLUMNS: tuple[Object, ...] = (
+    {
+        "name": "Desired",
+        "type": "integer",
+        "jsonPath": ".spec.replicas",
+        "description": "Number of desired replicas",
+    },
+    {
+        "name": "Available",
+        "type": "integer",
+        "jsonPath": ".status.replicas",
+        "description": "Number of actual replicas",
+    },
+    *DEFAULT_COLUMNS,
+)
+"""What is shown of a custom resource's Scale."""
+
 _NAME = Column("Name", "string", NAME_DESCRIPTION, format="name")
-_MISSING = object()
+_LEAST = -(2**63)
 
 
 def table_of(columns: Sequence[Object]) -> TableSpec:
@@ -98,11 +115,17 @@ def _text(value: Any, now: float) -> Any:
 def _integer(value: Any, now: float) -> Any:
     if value.__class__ is int:
         return value
-    return int(value) if value.__class__ is float else None
+    if value.__class__ is not float:
+        return None
+    # What does not fit becomes the least integer, as the reference's processors have it.
+    return int(value) if _LEAST <= value < -_LEAST else _LEAST
 
 
 def _number(value: Any, now: float) -> Any:
-    return value if value.__class__ is int or value.__class__ is float else None
+    """As a double, which has no fraction to show if it is whole."""
+    if value.__class__ is int:
+        return int(float(value)) if abs(value) < 2**62 else float(value)
+    return value if value.__class__ is float else None
 
 
 def _boolean(value: Any, now: float) -> Any:

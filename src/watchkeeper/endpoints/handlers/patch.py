@@ -59,7 +59,7 @@ async def patch(request: Request, scope: Scope) -> Response:
 
 
 def _unsupported(scope: Scope) -> ApiError:
-    if not scope.kind.builtin:
+    if STRATEGIC_PATCH not in scope.patch_types:
         words = "the body of the request was in an unknown format - accepted media types include"
         return errors.unsupported_media_type(f"{words}: {', '.join(scope.patch_types)}")
     error = errors.unsupported_media_type("415: Unsupported Media Type")

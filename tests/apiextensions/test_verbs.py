@@ -1,0 +1,75 @@
+"""What custom resources answer to each method, wherever it points."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+SCALE = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
+_LISTED = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+def get_as(api: Any, path: str, accept: str) -> tuple[int, Any]:
+    connection: http.client.HTTPConnection = api._connection()
+    connection.request("GET", path, headers={"Authorization": f"Bearer {api.handle.token}", "Accept": accept})
+    response = connection.getresponse()
+    return response.status, json.loads(response.read())
+
+
+def test_a_verb_that_a_subresource_lacks_is_named_with_the_resource(api: Any, kit: Any) -> None:
+    path = api.install(kit.version(subresources={"status": {}}))
+    api.call("POST", path, api.widget("a", {}))
+    for method, verb in (("POST", "create"), ("DELETE", "delete")):
+        answer = api.call(method, f"{path}/a/status", {})
+        assert answer.status == 405
+        assert answer.body["message"] == f'{verb} is not supported on resources of kind "widgets.{api.group}"'
+        assert answer.body["details"] == {"group": api.group, "kind": "widgets"}
+    assert api.call("OPTIONS", path).body["message"] == f' is not supported on resources of kind "widgets.{api.group}"'
+
+
+def test_a_collection_cannot_be_updated_and_says_that_a_name_is_missing(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    for method in ("PUT", "PATCH"):
+        answer = api.call(method, path, {}, MERGE if method == "PATCH" else "application/json")
+        assert (answer.status, answer.body["message"]) == (400, "name must be provided")
+
+
+def test_an_object_may_be_posted_to_a_name_and_head_is_a_get(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    assert api.call("POST", f"{path}/a", api.widget("a", {})).status == 201
+    assert api.call("POST", f"{path}/a", api.widget("a", {})).body["reason"] == "AlreadyExists"
+    assert (api.call("HEAD", path).status, api.call("HEAD", f"{path}/a").status) == (200, 200)
+
+
+def test_a_body_without_a_kind_is_unrecognized(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    message = api.call("POST", path, {"metadata": {"name": "n"}}).body["message"]
+    shown = '{"metadata": {"name": "n"}}'
+    assert message == (
+        f"the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in '{shown}' ({shown})"
+    )
+
+
+def test_metadata_alone_has_no_empty_continue_and_a_list_of_one_object_is_none(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    api.call("POST", path, api.widget("a", {}))
+    assert "continue" not in get_as(api, path, _LISTED)[1]["metadata"]
+    status, body = get_as(api, f"{path}/a", _LISTED)
+    assert (status, body["message"]) == (500, "content is not a list")
+
+
+def test_a_scale_has_columns_of_its_own_and_takes_no_strategic_merge_patch(api: Any, kit: Any) -> None:
+    path = api.install(kit.version(subresources={"scale": SCALE}))
+    api.call("POST", path, api.widget("a", {"n": 3}))
+    table = get_as(api, f"{path}/a/scale", _TABLE)[1]
+    assert [c["name"] for c in table["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
+    assert table["rows"][0]["cells"][:3] == ["a", 3, 0]
+    answer = api.call("PATCH", f"{path}/a/scale", {"spec": {"replicas": 1}}, STRATEGIC)
+    assert answer.status == 415
+    assert answer.body["message"].endswith(
+        "media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+    )
