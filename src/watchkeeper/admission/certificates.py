@@ -25,6 +25,7 @@ class _SignerPlugin(BasePlugin):
     """What needs the right to do something as a signer: that signer by name, or all of its domain."""
 
     operations = frozenset({Operation.UPDATE})
+    resources = frozenset({_REQUESTS})
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -77,6 +78,7 @@ class CertificateSubjectRestriction(BasePlugin):
 
     name = "CertificateSubjectRestriction"
     operations = frozenset({Operation.CREATE})
+    resources = frozenset({_REQUESTS})
 
     def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         """Look into new requests for client certificates."""

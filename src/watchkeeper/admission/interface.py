@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
+from watchkeeper.meta.gvk import GroupResource, GroupVersionKind, GroupVersionResource
 from watchkeeper.request.user import User
 
 Object = dict[str, Any]
@@ -20,6 +20,8 @@ class Operation(enum.StrEnum):
     UPDATE = "UPDATE"
     DELETE = "DELETE"
     CONNECT = "CONNECT"
+
+    __hash__ = str.__hash__  # each request looks some up
 
 
 class ObjectVersions(Protocol):
@@ -128,6 +130,8 @@ class BasePlugin:
 
     name = ""
     operations: frozenset[Operation] = frozenset(Operation)
+    resources: frozenset[GroupResource] | None = None
+    """The resources that it may have something to say about, their subresources included; None: any."""
     deep = True
     """Whether `admit` may change the object in place below its second level (`spec.FIELD`). Else it puts other values
     in the place of those, and the object may share them with its old state."""
@@ -141,38 +145,98 @@ class BasePlugin:
         return None
 
 
+_Step = Callable[[Attributes], "Awaitable[None] | None"]
+_Steps = tuple[tuple[_Step, ...], tuple[_Step, ...]]
+"""What may change, and what may refuse, writes of one kind."""
+_MAX_REMEMBERED = 1024
+
+
 class Chain:
-    """Plugins in the order in which they run."""
+    """Plugins in the order in which they run. A write meets only those that may have something to say about it."""
 
     def __init__(self, plugins: Sequence[Plugin] = ()) -> None:
         self.plugins = tuple(plugins)
         self.deep = frozenset(op for op in Operation if any(op in p.operations and _is_deep(p) for p in plugins))
         """The operations whose objects must not share anything with others."""
-        self._by_operation = {op: tuple(p for p in plugins if op in p.operations) for op in Operation}
+        self._steps: dict[tuple[Operation, GroupVersionResource], _Steps] = {}
 
-    async def admit(self, attributes: Attributes) -> None:
-        """Let every plugin change the object, and all of them once more if one asks for that."""
-        plugins = self._by_operation[attributes.operation]
-        for plugin in plugins:
-            waiting = plugin.admit(attributes)
+    def admit(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Let every plugin change the object, and all of them once more if one asks for that.
+
+        None when that is done; an awaitable when a plugin has to wait, after which it goes on.
+        """
+        key = (attributes.operation, attributes.resource)
+        steps = (self._steps.get(key) or self._find_steps(key))[0]
+        left = iter(steps)
+        for admit in left:
+            waiting = admit(attributes)
             if waiting is not None:
-                await waiting
+                return self._admit_rest(attributes, waiting, left, steps)
         passes = attributes.reinvocation
-        if passes is None or not passes.requested:
-            return
-        passes.running = True
-        for plugin in plugins:
-            waiting = plugin.admit(attributes)
-            if waiting is not None:
-                await waiting
+        return None if passes is None else self._admit_again(attributes, steps)
 
-    async def validate(self, attributes: Attributes) -> None:
-        """Let every plugin refuse."""
-        for plugin in self._by_operation[attributes.operation]:
-            waiting = plugin.validate(attributes)
+    async def _admit_rest(
+        self, attributes: Attributes, waiting: Awaitable[None], left: Iterator[_Step], steps: Sequence[_Step]
+    ) -> None:
+        await waiting
+        await _run(left, attributes)
+        await self._admit_again(attributes, steps)
+
+    @staticmethod
+    async def _admit_again(attributes: Attributes, steps: Sequence[_Step]) -> None:
+        passes = attributes.reinvocation
+        if passes is not None and passes.requested:
+            passes.running = True
+            await _run(steps, attributes)
+
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Let every plugin refuse. None when that is done; an awaitable when a plugin has to wait."""
+        key = (attributes.operation, attributes.resource)
+        left = iter((self._steps.get(key) or self._find_steps(key))[1])
+        for validate in left:
+            waiting = validate(attributes)
             if waiting is not None:
-                await waiting
+                return _finish(waiting, left, attributes)
+        return None
+
+    async def judge(self, attributes: Attributes) -> None:
+        """Let every plugin change the object, and then every plugin refuse."""
+        await _run((self.admit, self.validate), attributes)
+
+    def _find_steps(self, key: tuple[Operation, GroupVersionResource]) -> _Steps:
+        operation, resource = key
+        group_resource = resource.group_resource
+        concerned = [
+            plugin
+            for plugin in self.plugins
+            if operation in plugin.operations
+            and ((named := getattr(plugin, "resources", None)) is None or group_resource in named)
+        ]
+        steps = (
+            tuple(plugin.admit for plugin in concerned if _overrides(plugin, "admit")),
+            tuple(plugin.validate for plugin in concerned if _overrides(plugin, "validate")),
+        )
+        if len(self._steps) >= _MAX_REMEMBERED:
+            self._steps.clear()
+        self._steps[key] = steps
+        return steps
+
+
+async def _run(steps: Iterable[_Step], attributes: Attributes) -> None:
+    for step in steps:
+        waiting = step(attributes)
+        if waiting is not None:
+            await waiting
+
+
+async def _finish(waiting: Awaitable[None], left: Iterator[_Step], attributes: Attributes) -> None:
+    await waiting
+    await _run(left, attributes)
+
+
+def _overrides(plugin: Plugin, method: str) -> bool:
+    return getattr(type(plugin), method, None) is not getattr(BasePlugin, method)
 
 
 def _is_deep(plugin: Plugin) -> bool:
-    return getattr(plugin, "deep", True) and getattr(type(plugin), "admit", None) is not BasePlugin.admit
+    return getattr(plugin, "deep", True) and _overrides(plugin, "admit")

@@ -25,7 +25,7 @@ class NamespaceLifecycle(BasePlugin):
 
     name = "NamespaceLifecycle"
     deep = False
-    operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.DELETE})
+    operations = frozenset({Operation.CREATE, Operation.DELETE})
 
     def __init__(self, is_ending: Phase) -> None:
         self._is_ending = is_ending
@@ -42,10 +42,10 @@ class NamespaceLifecycle(BasePlugin):
         if attributes.resource.resource in _REVIEWS:
             return None
         ending = self._is_ending(attributes.namespace)
-        if isinstance(ending, Awaitable):
-            return self._wait(attributes, ending)
-        self._judge(attributes, ending)
-        return None
+        if ending is None or isinstance(ending, bool):
+            self._judge(attributes, ending)
+            return None
+        return self._wait(attributes, ending)
 
     async def _wait(self, attributes: Attributes, ending: Awaitable[bool | None]) -> None:
         self._judge(attributes, await ending)

@@ -15,6 +15,7 @@ Object = dict[str, Any]
 ListObjects = Callable[[], Awaitable[list[Object]]]
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _CREATE = frozenset({Operation.CREATE})
+_CLAIMS = GroupResource("", "persistentvolumeclaims")
 
 
 class StorageObjectInUseProtection(BasePlugin):
@@ -24,10 +25,11 @@ class StorageObjectInUseProtection(BasePlugin):
     deep = False
     operations = _CREATE
     FINALIZERS = {
-        GroupResource("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
+        _CLAIMS: "kubernetes.io/pvc-protection",
         GroupResource("", "persistentvolumes"): "kubernetes.io/pv-protection",
         GroupResource("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
     }
+    resources = frozenset(FINALIZERS)
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         """Add the finalizer, once."""
@@ -48,6 +50,7 @@ class TaintNodesByCondition(BasePlugin):
     name = "TaintNodesByCondition"
     deep = False
     operations = _CREATE
+    resources = frozenset({GroupResource("", "nodes")})
     TAINT = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
@@ -68,6 +71,7 @@ class DefaultStorageClass(BasePlugin):
     name = "DefaultStorageClass"
     deep = False
     operations = _CREATE
+    resources = frozenset({_CLAIMS})
     ANNOTATIONS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
     def __init__(self, storage_classes: ListObjects) -> None:
@@ -96,6 +100,7 @@ class DefaultIngressClass(BasePlugin):
     name = "DefaultIngressClass"
     deep = False
     operations = _CREATE
+    resources = frozenset({GroupResource("networking.k8s.io", "ingresses")})
     ANNOTATION = "ingressclass.kubernetes.io/is-default-class"
 
     def __init__(self, ingress_classes: ListObjects) -> None:
@@ -124,6 +129,7 @@ class PersistentVolumeClaimResize(BasePlugin):
     name = "PersistentVolumeClaimResize"
     deep = False
     operations = frozenset({Operation.UPDATE})
+    resources = frozenset({_CLAIMS})
 
     def __init__(self, storage_classes: ListObjects) -> None:
         self._storage_classes = storage_classes

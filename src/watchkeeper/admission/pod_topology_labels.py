@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
+from watchkeeper.meta.gvk import GroupResource
 
 Object = dict[str, Any]
 FindNode = Callable[[str], Awaitable["Object | None"]]
@@ -23,6 +24,7 @@ class PodTopologyLabels(BasePlugin):
     name = "PodTopologyLabels"
     deep = False
     operations = frozenset({Operation.CREATE})
+    resources = frozenset({GroupResource("", "pods")})
 
     def __init__(self, find: FindNode) -> None:
         self._find = find

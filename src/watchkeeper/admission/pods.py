@@ -13,10 +13,12 @@ Object = dict[str, Any]
 
 SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 
+_PODS = GroupResource("", "pods")
 _CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 
-FindPriorityClass = Callable[[str], Awaitable["Object | None"]]
-"""Name -> the PriorityClass, None when there is none; "" -> the one that is the global default."""
+FindPriorityClass = Callable[[str], "Object | Awaitable[Object | None] | None"]
+"""Name -> the PriorityClass, None when there is none; "" -> the one that is the global default. An awaitable when
+memory cannot tell."""
 
 
 def is_new_pod(attributes: Attributes) -> bool:
@@ -30,6 +32,7 @@ class Priority(BasePlugin):
     name = "Priority"
     deep = False
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
+    resources = frozenset({_PODS, _CLASSES})
 
     def __init__(self, find: FindPriorityClass) -> None:
         """`find` returns the class of a name, for "" the one that is the default of all pods."""
@@ -47,10 +50,19 @@ class Priority(BasePlugin):
                 if spec.get(field) is None and before.get(field) is not None:
                     spec[field] = before[field]
             return None
-        return self._from_class(attributes, spec, spec.get("priorityClassName") or "")
+        class_name = spec.get("priorityClassName") or ""
+        found = self._find(class_name)
+        if found is not None and not isinstance(found, dict):
+            return self._wait(attributes, spec, class_name, found)
+        self._from_class(attributes, spec, class_name, found)
+        return None
 
-    async def _from_class(self, attributes: Attributes, spec: Object, class_name: str) -> None:
-        found = await self._find(class_name)
+    async def _wait(
+        self, attributes: Attributes, spec: Object, class_name: str, found: Awaitable[Object | None]
+    ) -> None:
+        self._from_class(attributes, spec, class_name, await found)
+
+    def _from_class(self, attributes: Attributes, spec: Object, class_name: str, found: Object | None) -> None:
         if found is None:
             if not class_name:
                 self._set(attributes, spec, 0, "PreemptLowerPriority")
@@ -91,7 +103,8 @@ class Priority(BasePlugin):
         return self._check_default(attributes) if attributes.obj.get("globalDefault") else None
 
     async def _check_default(self, attributes: Attributes) -> None:
-        default = await self._find("")
+        found = self._find("")
+        default = found if found is None or isinstance(found, dict) else await found
         if default is None:
             return
         name = default["metadata"]["name"]
@@ -107,6 +120,7 @@ class DefaultTolerationSeconds(BasePlugin):
     name = "DefaultTolerationSeconds"
     deep = False
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
+    resources = frozenset({_PODS})
     SECONDS = 300
     KEYS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
 from watchkeeper.authz.rbac.escalation import EscalationCheck
 from watchkeeper.authz.rbac.policy import GROUP
+from watchkeeper.meta.gvk import GroupResource
 
 
 class RbacEscalation(BasePlugin):
@@ -18,6 +19,9 @@ class RbacEscalation(BasePlugin):
     name = "RBACEscalation"
     deep = False
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
+    resources = frozenset(
+        GroupResource(GROUP, resource) for resource in ("roles", "clusterroles", "rolebindings", "clusterrolebindings")
+    )
 
     def __init__(self, check: EscalationCheck) -> None:
         self._check = check

@@ -10,6 +10,7 @@ from watchkeeper.admission.pods import is_new_pod
 from watchkeeper.admission.refusal import forbidden
 from watchkeeper.apis.quantities import compare
 from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.gvk import GroupResource
 
 Object = dict[str, Any]
 FindRuntimeClass = Callable[[str], Awaitable["Object | None"]]
@@ -24,6 +25,7 @@ class RuntimeClass(BasePlugin):
     name = "RuntimeClass"
     deep = False
     operations = frozenset({Operation.CREATE})
+    resources = frozenset({GroupResource("", "pods")})
 
     def __init__(self, find: FindRuntimeClass) -> None:
         self._find = find

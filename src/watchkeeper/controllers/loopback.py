@@ -98,8 +98,7 @@ class Loopback:
         async def validate(old: Object) -> None:
             attributes = self._attributes(scope, namespace, name, Operation.DELETE, None, old)
             attributes.options = {**_options("DeleteOptions"), **options.as_mapping()}
-            await self.services.admission.admit(attributes)
-            await self.services.admission.validate(attributes)
+            await self.services.admission.judge(attributes)
 
         return validate
 
@@ -136,13 +135,17 @@ class Loopback:
 
         async def admit(obj: Object, old: Object) -> Object:
             attributes = self._attributes(scope, namespace, name, Operation.UPDATE, obj, old)
-            await self.services.admission.admit(attributes)
+            waiting = self.services.admission.admit(attributes)
+            if waiting is not None:
+                await waiting
             assert attributes.obj is not None
             return attributes.obj
 
         async def validate(obj: Object, old: Object) -> None:
             attributes = self._attributes(scope, namespace, name, Operation.UPDATE, obj, old)
-            await self.services.admission.validate(attributes)
+            waiting = self.services.admission.validate(attributes)
+            if waiting is not None:
+                await waiting
 
         updated = _Change(uid, change, admit, errors.not_found(resource.info.group_resource, name))
         options = UpdateOptions(validate_update=validate)

@@ -26,16 +26,20 @@ from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.security_labels import SecurityLabels
 from watchkeeper.server.stored_objects import StoredObjects
 
+_LIMITS = GroupResource("", "limitranges")
+_PODS = GroupResource("", "pods")
+_NAMESPACES = GroupResource("", "namespaces")
+
 
 def builtin_plugins(stored: StoredObjects, authorizer: Authorizer) -> list[Plugin]:
     """Those that nobody has to configure, in the order in which they run. Policies, webhooks and quotas come after."""
     return [
         NamespaceLifecycle(stored.namespace_is_ending),
-        LimitRanger(lambda namespace: stored.list_in(GroupResource("", "limitranges"), namespace)),
+        LimitRanger(lambda namespace: stored.list_in(_LIMITS, namespace)),
         TaintNodesByCondition(),
         PodSecurity(
-            SecurityLabels(lambda: stored.store("", "namespaces")),
-            lambda namespace: stored.list_in(GroupResource("", "pods"), namespace),
+            SecurityLabels(lambda: stored.store(*_NAMESPACES)),
+            lambda namespace: stored.list_in(_PODS, namespace),
         ),
         Priority(stored.find_priority_class),
         DefaultTolerationSeconds(),

@@ -22,14 +22,18 @@ MANAGER = "kube-apiserver"
 class ServedQuotas:
     """Implements `QuotaStore` by what is served."""
 
-    def __init__(self, served: ServedTable, read: Callable[[GroupResource, str], Awaitable[Sequence[Object]]]) -> None:
+    def __init__(
+        self,
+        served: ServedTable,
+        read: Callable[[GroupResource, str], Sequence[Object] | Awaitable[Sequence[Object]]],
+    ) -> None:
         """`read` gives the objects of a resource in a namespace."""
         self._served = served
         self._read = read
 
-    async def read(self, namespace: str) -> Sequence[Object]:
-        """The quotas of a namespace."""
-        return await self._read(QUOTAS, namespace)
+    def read(self, namespace: str) -> Sequence[Object] | Awaitable[Sequence[Object]]:
+        """The quotas of a namespace; an awaitable when memory cannot tell."""
+        return self._read(QUOTAS, namespace)
 
     async def update_status(self, quota: Object) -> None:
         """Write the status of a quota. Raises a 409 when it has changed since it was read."""

@@ -20,13 +20,16 @@ class SecurityLabels:
     def __init__(self, namespaces: Callable[[], Store]) -> None:
         """`namespaces` finds the store of Namespaces, when it is first needed."""
         self._find = namespaces
+        self._store: Store | None = None
 
     def __call__(self, namespace: str) -> Mapping[str, str] | Awaitable[Mapping[str, str]]:
         """The labels of a namespace, none when it does not exist; an awaitable when memory cannot tell.
 
         Raises ApiError.
         """
-        store = self._find()
+        store = self._store
+        if store is None:
+            store = self._store = self._find()
         key = f"{store.prefix}/{namespace}"
         found = store.storage.get_nowait(key, resource_version="")
         if found is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any
 
 from watchkeeper.aio.http_client import ResolveError
@@ -16,6 +16,9 @@ from watchkeeper.storage.interface import ListOptions, StoredObject
 
 Object = dict[str, Any]
 
+_NAMESPACES = GroupResource("", "namespaces")
+_PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
+
 
 class StoredObjects:
     """Objects of built-in resources, read past admission and authorization."""
@@ -23,6 +26,8 @@ class StoredObjects:
     def __init__(self, registry: BuiltinRegistry) -> None:
         self._registry = registry
         self._cached: set[GroupResource] = set()
+        self._priority_classes: tuple[list[StoredObject], Object | None] = ([], None)
+        """All priority classes as they were last time, and which of them is the default."""
 
     def store(self, group: str, resource: str) -> Store:
         """The registry store of a built-in resource."""
@@ -47,12 +52,16 @@ class StoredObjects:
         found = await store.storage.get_list(prefix, ListOptions(resource_version="0"))
         return [item.data() for item in found.items]
 
-    async def list_in(self, resource: GroupResource, namespace: str) -> list[Object]:
+    def list_in(self, resource: GroupResource, namespace: str) -> Sequence[Object] | Awaitable[Sequence[Object]]:
         """The objects of a namespace, as the cache has them after taking in what has been written here.
 
-        Costs next to nothing when there are none. Raises ApiError.
+        An awaitable when memory cannot tell. Costs next to nothing when there are none. Raises ApiError.
         """
         store = self._registry.find(resource)
+        found = store.storage.list_nowait(f"{store.prefix}/{namespace}/")
+        return self._list_in(store, resource, namespace) if found is None else [item.data() for item in found]
+
+    async def _list_in(self, store: Store, resource: GroupResource, namespace: str) -> Sequence[Object]:
         try:
             # The first list starts the cache; from then on it knows how many there are.
             if resource in self._cached and not await store.storage.count(f"{store.prefix}/{namespace}/"):
@@ -68,7 +77,7 @@ class StoredObjects:
 
         Raises ApiError.
         """
-        store = self.store("", "namespaces")
+        store = self._registry.find(_NAMESPACES)
         key = f"{store.prefix}/{name}"
         found = store.storage.get_nowait(key, resource_version="")
         if found is not None:
@@ -89,7 +98,7 @@ class StoredObjects:
 
         Raises ApiError.
         """
-        store = self.store("", "namespaces")
+        store = self._registry.find(_NAMESPACES)
         found = store.storage.get_nowait(f"{store.prefix}/{name}", resource_version="")
         return found.data() if found is not None else self.find(store, name)
 
@@ -115,14 +124,32 @@ class StoredObjects:
         except StorageError as error:
             raise to_api_error(error, store.resource, key.rpartition("/")[2], "get") from error
 
-    async def find_priority_class(self, name: str) -> Object | None:
-        """A PriorityClass; with no name the one that is for Pods that name none. Raises ApiError."""
-        store = self.store("scheduling.k8s.io", "priorityclasses")
+    def find_priority_class(self, name: str) -> Object | Awaitable[Object | None] | None:
+        """A PriorityClass; with no name the one that is for Pods that name none. An awaitable when memory cannot tell.
+
+        Raises ApiError.
+        """
+        store = self._registry.find(_PRIORITY_CLASSES)
         if name:
-            return await self.find(store, name)
+            return self.find(store, name)
+        found = store.storage.list_nowait(f"{store.prefix}/")
+        if found is None:
+            return self._read_default_priority_class(store)
+        known, default = self._priority_classes
+        if found != known:  # they are the very same objects unless one has been written
+            default = _default_priority_class(found)
+            self._priority_classes = (found, default)
+        return default
+
+    @staticmethod
+    async def _read_default_priority_class(store: Store) -> Object | None:
         try:
             classes = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
         except StorageError as error:
             raise to_api_error(error, store.resource, "", "list") from error
-        marked = (item.data() for item in classes.items if b'"globalDefault":true' in item.tail)
-        return min((c for c in marked if c.get("globalDefault")), key=lambda c: c.get("value", 0), default=None)
+        return _default_priority_class(classes.items)
+
+
+def _default_priority_class(classes: Iterable[StoredObject]) -> Object | None:
+    marked = (item.data() for item in classes if b'"globalDefault":true' in item.tail)
+    return min((c for c in marked if c.get("globalDefault")), key=lambda c: c.get("value", 0), default=None)

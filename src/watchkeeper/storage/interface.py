@@ -304,6 +304,10 @@ class Interface(Protocol):
         """List what is under `prefix` (ends with `/`, or is an object's own key for a list of one)."""
         ...
 
+    def list_nowait(self, prefix: str) -> list[StoredObject] | None:
+        """What `get_list` with version "0" gives of all under `prefix`, when it can be given at once; else None."""
+        ...
+
     async def guaranteed_update(
         self, key: str, update: UpdateFunc, options: UpdateOptions = UpdateOptions()
     ) -> StoredObject:

@@ -100,6 +100,10 @@ class Store:
         check_key(prefix, self.root)
         return await self._lister.get_list(prefix, options)
 
+    def list_nowait(self, prefix: str) -> list[StoredObject] | None:
+        """Never known without asking the store."""
+        return None
+
     async def count(self, prefix: str) -> int:
         """Count keys in the store, without reading them."""
         check_key(prefix, self.root)

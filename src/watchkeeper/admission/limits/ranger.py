@@ -8,12 +8,15 @@ from typing import Any
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
 from watchkeeper.admission.limits.constraints import claim_faults, container_faults, pod_resources
 from watchkeeper.admission.refusal import forbidden
+from watchkeeper.meta.gvk import GroupResource
 
 Object = dict[str, Any]
 Limit = Mapping[str, Any]
 """One entry of a LimitRange's spec.limits."""
-ReadRanges = Callable[[str], Awaitable[Sequence[Mapping[str, Any]]]]
-"""Namespace -> its LimitRanges, as fresh as can be had at no great cost, ordered by name."""
+Ranges = Sequence[Mapping[str, Any]]
+ReadRanges = Callable[[str], "Ranges | Awaitable[Ranges]"]
+"""Namespace -> its LimitRanges, as fresh as can be had at no great cost, ordered by name. An awaitable when memory
+cannot tell."""
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 _KINDS = frozenset({"Pod", "PersistentVolumeClaim"})
@@ -25,6 +28,7 @@ class LimitRanger(BasePlugin):
     name = "LimitRanger"
     deep = False  # of updates it changes those of the resize subresource only, which share nothing
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
+    resources = frozenset({GroupResource("", "pods"), GroupResource("", "persistentvolumeclaims")})
 
     def __init__(self, read: ReadRanges) -> None:
         self._read = read
@@ -33,20 +37,26 @@ class LimitRanger(BasePlugin):
         """Fill in defaults of new Pods (and of Pods that are resized)."""
         if not _concerns(attributes) or attributes.resource.resource != "pods":
             return None
-        return self._admit(attributes)
+        ranges = self._read(attributes.namespace)
+        return self._admit(attributes, ranges) if ranges else None
 
-    async def _admit(self, attributes: Attributes) -> None:
+    @staticmethod
+    async def _admit(attributes: Attributes, ranges: Ranges | Awaitable[Ranges]) -> None:
         assert attributes.obj is not None
-        for limit_range in await self._read(attributes.namespace):
+        for limit_range in await ranges if isinstance(ranges, Awaitable) else ranges:
             _set_defaults(attributes.obj, _limits(limit_range))
 
     def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         """Raise a 403 that tells all that is out of the bounds of the first LimitRange that is broken."""
-        return self._validate(attributes) if _concerns(attributes) else None
+        if not _concerns(attributes):
+            return None
+        ranges = self._read(attributes.namespace)
+        return self._validate(attributes, ranges) if ranges else None
 
-    async def _validate(self, attributes: Attributes) -> None:
+    @staticmethod
+    async def _validate(attributes: Attributes, ranges: Ranges | Awaitable[Ranges]) -> None:
         assert attributes.obj is not None
-        for limit_range in await self._read(attributes.namespace):
+        for limit_range in await ranges if isinstance(ranges, Awaitable) else ranges:
             faults = _faults(attributes.obj, _limits(limit_range), attributes.resource.resource)
             if distinct := list(dict.fromkeys(faults)):
                 raise forbidden(attributes, distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]")

@@ -19,8 +19,8 @@ Object = dict[str, Any]
 Labels = Mapping[str, str]
 ReadLabels = Callable[[str], "Labels | Awaitable[Labels]"]
 """Name of a namespace -> its labels, as far as they are about PodSecurity. An awaitable when memory cannot tell."""
-ReadPods = Callable[[str], Awaitable[Sequence[Object]]]
-"""Name of a namespace -> its Pods."""
+ReadPods = Callable[[str], "Sequence[Object] | Awaitable[Sequence[Object]]"]
+"""Name of a namespace -> its Pods. An awaitable when memory cannot tell."""
 
 _OF_PODS = frozenset({"exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"})
 """Subresources of Pods that do not change what a Pod may do."""
@@ -36,6 +36,7 @@ _TEMPLATES: Mapping[GroupResource, tuple[str, ...]] = {
 }
 """Where the Pods are that others are made of."""
 
+_UNLABELED: Labels = {}
 _PRIVILEGED = (f"{PREFIX}enforce-policy", str(NO_POLICY.enforce))
 
 
@@ -44,6 +45,7 @@ class PodSecurity(BasePlugin):
 
     name = "PodSecurity"
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
+    resources = frozenset({GroupResource("", "namespaces"), GroupResource("", "pods"), *_TEMPLATES})
 
     def __init__(self, read_labels: ReadLabels, read_pods: ReadPods) -> None:
         self._labels = read_labels
@@ -60,9 +62,12 @@ class PodSecurity(BasePlugin):
         elif attributes.subresource or resource not in _TEMPLATES:
             return None
         labels = self._labels(attributes.namespace)
-        if isinstance(labels, Awaitable):
+        if not labels:
+            self._judge(attributes, _UNLABELED)
+        elif isinstance(labels, Awaitable):
             return self._wait(attributes, labels)
-        self._judge(attributes, labels)
+        else:
+            self._judge(attributes, labels)
         return None
 
     async def _wait(self, attributes: Attributes, labels: Awaitable[Labels]) -> None:
@@ -103,7 +108,9 @@ class PodSecurity(BasePlugin):
     async def _warn_of_pods(self, attributes: Attributes, enforce: LevelVersion) -> None:
         from watchkeeper.admission.podsecurity.existing import warnings_about
 
-        for text in await warnings_about(await self._pods(attributes.name), attributes.name, enforce):
+        found = self._pods(attributes.name)
+        pods = await found if isinstance(found, Awaitable) else found
+        for text in await warnings_about(pods, attributes.name, enforce):
             attributes.warn(text)
 
 

@@ -7,7 +7,7 @@ quota. Writes are optimistic; quotas that somebody else has written meanwhile ar
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,7 @@ class QuotaLedger:
             while batch := self._waiting[namespace]:
                 self._waiting[namespace] = []
                 try:
-                    quotas = [Quota.read(obj) for obj in await self._store.read(namespace)]
+                    quotas = await self._quotas(namespace)
                     await self._settle(namespace, quotas, batch, _RETRIES)
                 except Exception as error:
                     for waiter in batch:
@@ -83,6 +83,10 @@ class QuotaLedger:
         finally:
             for waiter in self._waiting.pop(namespace):
                 waiter.done.cancel()
+
+    async def _quotas(self, namespace: str) -> list[Quota]:
+        found = self._store.read(namespace)
+        return [Quota.read(obj) for obj in (await found if isinstance(found, Awaitable) else found)]
 
     async def _settle(self, namespace: str, quotas: list[Quota], batch: Sequence[_Waiter], retries: int) -> None:
         """Charge all, then write what has changed; those that wait for a write succeed with it."""
@@ -110,7 +114,7 @@ class QuotaLedger:
                 waiter.fail(conflict)
         else:
             # The others have been charged: only what could not be written is judged anew.
-            again = [Quota.read(obj) for obj in await self._store.read(namespace)]
+            again = await self._quotas(namespace)
             await self._settle(namespace, [q for q in again if q.name in failed], pending, retries - 1)
 
     async def _write(self, before: Sequence[Quota], after: Sequence[Quota]) -> tuple[set[str], ApiError | None]:

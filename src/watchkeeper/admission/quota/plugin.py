@@ -20,8 +20,8 @@ _GROWING = frozenset({"pods", "services", "persistentvolumeclaims"})
 class QuotaStore(Protocol):
     """The ResourceQuotas that are stored."""
 
-    async def read(self, namespace: str) -> Sequence[Object]:
-        """Those of a namespace, as fresh as can be had at no great cost."""
+    def read(self, namespace: str) -> Sequence[Object] | Awaitable[Sequence[Object]]:
+        """Those of a namespace, as fresh as can be had at no great cost; an awaitable when memory cannot tell."""
         ...
 
     async def update_status(self, quota: Object) -> None:
@@ -51,10 +51,11 @@ class ResourceQuotas(BasePlugin):
             return None
         if attributes.operation is Operation.UPDATE and (resource.group or resource.resource not in _GROWING):
             return None
-        return self._charge(attributes)
+        found = self._store.read(attributes.namespace)
+        return self._charge(attributes, found) if found else None
 
-    async def _charge(self, attributes: Attributes) -> None:
-        if not await self._store.read(attributes.namespace):
+    async def _charge(self, attributes: Attributes, found: Sequence[Object] | Awaitable[Sequence[Object]]) -> None:
+        if not (await found if isinstance(found, Awaitable) else found):
             return
         evaluators, ledger = self._counting()
         evaluator = evaluators.find(attributes.resource.group_resource)

@@ -117,6 +117,10 @@ class VersionedStorage:
             return found
         return self.show_nowait(found) if self._converter.is_local else None
 
+    def list_nowait(self, prefix: str) -> list[StoredObject] | None:
+        """Never known at once: objects may have to be converted."""
+        return None
+
     async def get_list(self, prefix: str, options: ListOptions) -> ListResult:
         """List what is under `prefix`."""
         base_predicate, after = self._split(options.predicate)

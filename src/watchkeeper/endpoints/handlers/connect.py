@@ -68,9 +68,7 @@ async def _admit(request: Request, scope: Scope, kind: GroupVersionKind) -> Mapp
         annotate=request.annotate,
         versions=scope.versions,
     )
-    admission = scope.services.admission
-    await admission.admit(attributes)
-    await admission.validate(attributes)
+    await scope.services.admission.judge(attributes)
     return params if attributes.obj is options or attributes.obj is None else connect_params(attributes.obj)
 
 

@@ -83,7 +83,7 @@ def dedup_owner_references(request: Request, obj: Object, *, after_admission: bo
 class Admission:
     """Admission of one request: attributes filled in as they become known, for each attempt anew."""
 
-    __slots__ = ("kind", "name", "namespace", "params", "request", "scope")
+    __slots__ = ("_attributes", "kind", "name", "namespace", "params", "request", "scope")
 
     def __init__(self, request: Request, scope: Scope, params: WriteParams, name: str | None = None) -> None:
         """`name` is that of the object when the path has none; admission knows it so, whatever becomes of it."""
@@ -96,6 +96,15 @@ class Admission:
         if not namespace and scope.info.gvr.resource == "namespaces" and not scope.info.gvr.group:
             namespace = self.name
         self.namespace = namespace
+        self._attributes: Attributes | None = None
+
+    def _attributes_to_validate(self, operation: Operation, obj: Object, old: Object | None) -> Attributes:
+        """What plugins see that refuse: what those saw that changed the object in the same attempt."""
+        known, self._attributes = self._attributes, None
+        if known is None or known.operation is not operation:
+            return self.attributes(operation, obj, old)
+        known.obj, known.old = obj, old
+        return known
 
     def attributes(self, operation: Operation, obj: Object | None, old: Object | None) -> Attributes:
         """What plugins see."""
@@ -120,12 +129,14 @@ class Admission:
 
     async def mutate(self, operation: Operation, obj: Object, old: Object | None) -> Object:
         """Run mutating admission on an object, in place or not: what is returned goes on."""
-        attributes = self.attributes(operation, obj, old)
+        attributes = self._attributes = self.attributes(operation, obj, old)
         record = _record_of(obj)
         chain = self.scope.services.admission
         if old is not None and operation in chain.deep and self.scope.shares_parts:
             attributes.obj = copy_json(obj)
-        await chain.admit(attributes)
+        waiting = chain.admit(attributes)
+        if waiting is not None:
+            await waiting
         assert attributes.obj is not None
         self._keep_record(attributes.obj, record)
         dedup_owner_references(self.request, attributes.obj, after_admission=True)
@@ -154,11 +165,13 @@ class Admission:
         async def validate(obj: Object) -> None:
             if authorize:
                 await authorize_create(self.request, self.scope)
-            attributes = self.attributes(Operation.CREATE, obj, None)
+            attributes = self._attributes_to_validate(Operation.CREATE, obj, None)
             if not attributes.name:
                 # Generated meanwhile, or another attempt at one.
                 attributes.name = (obj.get("metadata") or {}).get("name") or ""
-            await self.scope.services.admission.validate(attributes)
+            waiting = self.scope.services.admission.validate(attributes)
+            if waiting is not None:
+                await waiting
 
         return validate
 
@@ -166,7 +179,9 @@ class Admission:
         """Validating admission of an update."""
 
         async def validate(obj: Object, old: Object) -> None:
-            await self.scope.services.admission.validate(self.attributes(Operation.UPDATE, obj, old))
+            waiting = self.scope.services.admission.validate(self._attributes_to_validate(Operation.UPDATE, obj, old))
+            if waiting is not None:
+                await waiting
 
         return validate
 
@@ -179,8 +194,7 @@ class Admission:
         async def validate(old: Object) -> None:
             attributes = self.attributes(Operation.DELETE, None, old)
             attributes.options = options()
-            await self.scope.services.admission.admit(attributes)
-            await self.scope.services.admission.validate(attributes)
+            await self.scope.services.admission.judge(attributes)
 
         return validate
 

@@ -15,6 +15,7 @@ from watchkeeper.storage.cacher.consistency import PERIOD_SECONDS
 from watchkeeper.storage.cacher.feed import Feed
 from watchkeeper.storage.cacher.history import History
 from watchkeeper.storage.cacher.ready import State
+from watchkeeper.storage.cacher.snapshot import prefix_end
 from watchkeeper.storage.cacher.watch_cache import WatchCache
 from watchkeeper.storage.cacher.watchers import Watchers
 from watchkeeper.storage.errors import CorruptObjects, Expired, KeyNotFound, TooLargeResourceVersion
@@ -180,6 +181,14 @@ class Cacher:
             return None  # it went while this waited
         return self.cache.list_latest(prefix, plan.start, options, feed.freshness.revision)
 
+    def list_nowait(self, prefix: str) -> list[StoredObject] | None:
+        """What is under `prefix`, from memory after catching up; None when memory cannot tell all of it."""
+        if not self.feed.is_ready or self.cache.broken:
+            self.start()
+            return None
+        self.feed.catch_up()
+        return self.cache.snapshot.objects(prefix, prefix_end(prefix))
+
     async def count(self, prefix: str) -> int:
         """How many objects are under `prefix`, from memory if possible."""
         check_key(prefix, self._root)
@@ -189,7 +198,7 @@ class Cacher:
         self.feed.catch_up()
         if not prefix.endswith("/"):
             return int(self._lookup(prefix) is not None)
-        return self.cache.snapshot.count(prefix, prefix[:-1] + "0")
+        return self.cache.snapshot.count(prefix, prefix_end(prefix))
 
     async def stats(self) -> Stats:
         """From memory; the average size is that of a sample."""

@@ -144,6 +144,10 @@ class Feed:
         stream = self._source.stream
         if not self._in_process or stream is None or self.ready.state is not State.READY:
             return False
+        delivered = stream.watch.delivered_revision_nowait()
+        if delivered is not None and delivered == self._kv.current_revision_nowait():
+            self.freshness.advance(delivered)
+            return True
         try:
             while (batch := stream.take_nowait()) is not None:
                 self.apply(batch.changes, batch.resource_version)
