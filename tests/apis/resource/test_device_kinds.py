@@ -177,3 +177,27 @@ def test_portions_of_a_capacity_fit_into_it() -> None:
         f'{path}.max: Invalid value: "20": max is larger than capacity value: 10',
         f'{path}.step: Invalid value: "3": value is not a multiple of a given step (2) from (2)',
     ]
+
+
+def test_what_tolerates_a_taint_tolerates_one_value_of_it_by_default() -> None:
+    toleration = {"key": "a.example.com/k", "value": "v"}
+    requests = [
+        {"name": "one", "exactly": {"deviceClassName": "c", "tolerations": [toleration]}},
+        {"name": "any", "firstAvailable": [{"name": "x", "deviceClassName": "c", "tolerations": [toleration]}]},
+    ]
+    claim = {"devices": {"requests": requests}}
+    head = {"apiVersion": "resource.k8s.io/v1", "metadata": {"name": "d"}}
+    found = [
+        created({**head, "kind": "ResourceClaim", "spec": claim})["spec"],
+        created({**head, "kind": "ResourceClaimTemplate", "spec": {"spec": claim}})["spec"]["spec"],
+    ]
+    for spec in found:
+        exact, several = spec["devices"]["requests"]
+        assert exact["exactly"]["tolerations"] == [{**toleration, "operator": "Equal"}]
+        assert several["firstAvailable"][0]["tolerations"] == [{**toleration, "operator": "Equal"}]
+
+
+def test_a_driver_with_capitals_is_warned_of() -> None:
+    warning = 'spec.driver: driver names should be lowercase; "A.example" contains uppercase characters'
+    assert create(published(driver="A.example")).warnings == [warning]
+    assert create(published()).warnings == []

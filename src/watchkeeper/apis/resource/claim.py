@@ -23,8 +23,11 @@ _KEPT_METADATA = ("deletionTimestamp", "labels", "annotations", "finalizers", "o
 
 
 def default_claim(claim: Object) -> None:
-    """Fill in a claim: each request asks for one device."""
+    """Fill in a claim: each request asks for one device; what tolerates a taint tolerates one value of it."""
     _default_spec(claim.get("spec") or {})
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    for result in (allocation.get("devices") or {}).get("results") or ():
+        _default_tolerations(result)
 
 
 def default_template(template: Object) -> None:
@@ -45,6 +48,13 @@ def _default_request(request: Object) -> None:
         request["allocationMode"] = "ExactCount"
     if request["allocationMode"] == "ExactCount" and not request.get("count"):
         request["count"] = 1
+    _default_tolerations(request)
+
+
+def _default_tolerations(holder: Object) -> None:
+    for toleration in holder.get("tolerations") or ():
+        if not toleration.get("operator"):
+            toleration["operator"] = "Equal"
 
 
 def _prepare_for_create(claim: Object) -> None:

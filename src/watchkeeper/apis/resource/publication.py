@@ -11,7 +11,7 @@ from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.resource.claim_validation import validate_class_spec
 from watchkeeper.apis.resource.slice_validation import validate_slice_spec
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
-from watchkeeper.meta.field import FieldError
+from watchkeeper.meta.field import FieldError, go_quote
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -35,6 +35,13 @@ def _validate_class_update(new: Object, _old: Object) -> list[FieldError]:
 def _selectable_fields(published: Object) -> Mapping[str, str]:
     spec = published.get("spec") or {}
     return {"spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec.get("driver") or ""}
+
+
+def _slice_warnings(published: Object) -> list[str]:
+    driver = (published.get("spec") or {}).get("driver") or ""
+    if driver == driver.lower():
+        return []
+    return [f"spec.driver: driver names should be lowercase; {go_quote(driver)} contains uppercase characters"]
 
 
 def _slice_cells(published: Object, now: float) -> list[Any]:
@@ -63,6 +70,8 @@ BEHAVIORS = [
         kind=GroupKind(_GROUP, "ResourceSlice"),
         validate=lambda published: validate_slice_spec(published.get("spec") or {}, None),
         validate_update=lambda new, old: validate_slice_spec(new.get("spec") or {}, old.get("spec") or {}),
+        warnings_on_create=_slice_warnings,
+        warnings_on_update=lambda new, _old: _slice_warnings(new),
         selectable_fields=_selectable_fields,
         selectable_labels=("spec.nodeName", "spec.driver"),
         unsupported_field_label=lambda label: (
