@@ -79,3 +79,13 @@ def test_a_dry_run_does_not_mind_the_version_of_something_new(server: Handle) ->
     body = {"metadata": {"name": "new", "resourceVersion": "5"}}
     assert server.request("POST", f"{CONFIGMAPS}?dryRun=All", body)["metadata"]["resourceVersion"] == "5"
     assert refusal(server, "POST", CONFIGMAPS, body)[0] == 500
+
+
+def test_the_finalizers_of_a_namespace_are_written_without_owning_its_status(server: Handle) -> None:
+    path = "/api/v1/namespaces/held"
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "held"}})
+    body = {"metadata": {"name": "held"}, "spec": {"finalizers": ["example.com/x"]}, "status": {"phase": "Other"}}
+    answer = server.request("PUT", f"{path}/finalize", body)
+    entries = [e for e in answer["metadata"]["managedFields"] if e.get("subresource") == "finalize"]
+    assert [entry["fieldsV1"] for entry in entries] == [{"f:spec": {"f:finalizers": {}}}]
+    assert answer["status"] == {"phase": "Active"}

@@ -22,6 +22,7 @@ _STATUS_RESETS: dict[GroupKind, tuple[str, ...]] = {
 
 _CONTAINER_LISTS = ("spec.containers", "spec.initContainers")
 _PARTS: dict[tuple[GroupKind, str], Filter] = {
+    (GroupKind("", "Namespace"), "finalize"): excluding("status"),
     (GroupKind("", "Pod"), "ephemeralcontainers"): including("spec.ephemeralContainers"),
     (GroupKind("", "Pod"), "resize"): including(
         *(f"{containers}.*.{name}" for containers in _CONTAINER_LISTS for name in ("resources", "resizePolicy"))
