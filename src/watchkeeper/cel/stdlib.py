@@ -19,9 +19,9 @@ from watchkeeper.cel.conversions import (
     to_uint,
 )
 from watchkeeper.cel.decls import Overload, overload
-from watchkeeper.cel.regex import RegexError, compile_pattern
+from watchkeeper.cel.regex import RegexError, TooCostly, compile_pattern
 from watchkeeper.cel.times import local
-from watchkeeper.cel.values import NANOS, Duration, EvalError, NoSuchOverload, Timestamp
+from watchkeeper.cel.values import NANOS, CostLimitExceeded, Duration, EvalError, NoSuchOverload, Timestamp
 
 _NUMERIC = ("int", "uint", "double")
 
@@ -194,6 +194,8 @@ def matches(text: Any, pattern: Any) -> bool:
         return compile_pattern(pattern).search(text)
     except RegexError as problem:
         raise EvalError(str(problem)) from None
+    except TooCostly:
+        raise CostLimitExceeded from None
 
 
 _PARTS: dict[str, Callable[[Any], int]] = {

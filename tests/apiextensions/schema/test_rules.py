@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -163,6 +164,30 @@ def test_a_run_that_costs_too_much_is_stopped() -> None:
     found = rules.errors({"spec": {"l": list(range(1000))}})
     assert len(found) == 1
     assert "call cost exceeds limit" in found[0].detail
+
+
+def test_a_pattern_that_takes_too_long_on_a_text_is_told_as_a_limit_and_stops_the_run() -> None:
+    hostile = "(ab|ba){900}c"
+    for rule in (f"self.t.matches('{hostile}')", "self.t.matches(self.p)", f"self.t.find('{hostile}') == ''"):
+        rules = _rules(_spec([{"rule": rule}, {"rule": "false"}], t=TEXT, p=TEXT))
+        began = time.process_time()
+        found = rules.errors({"spec": {"t": "abba" * 9000, "p": hostile}})
+        assert time.process_time() - began < 3
+        assert [str(e) for e in found] == [
+            "spec: Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation "
+            f"rules will be run due to call cost exceeds limit for rule: {rule}"
+        ]
+        assert rules.errors({"spec": {"t": "abc", "p": "b"}})[-1].detail == "failed rule: false"
+
+
+def test_the_cost_of_a_pattern_is_reckoned_by_its_length_and_the_texts() -> None:
+    # ceil(0.1 * (text + 1)) * ceil(0.25 * pattern) for each, and more than a million in all
+    rules = _rules(
+        _spec({"rule": "self.l.all(x, x.matches('^[a-z]{3}-[a-z]{3}$'))"}, l={"type": "array", "items": TEXT})
+    )
+    assert rules.errors({"spec": {"l": ["abc-def"] * 1000}}) == []
+    (found,) = rules.errors({"spec": {"l": ["abc-def"] * 200_000}})
+    assert "call cost exceeds limit" in found.detail
 
 
 @pytest.mark.parametrize(

@@ -207,8 +207,8 @@ def _string_checks(node: Structural) -> list[Check]:
         least, most = low or 0, high if high is not None else 2**63
         checks.append(lambda value: value.__class__ is not str or least <= len(value) <= most)
     if pattern:
-        search = compile_pattern(pattern).search
-        checks.append(lambda value: value.__class__ is not str or search(value))
+        accepts = compile_pattern(pattern).accepts
+        checks.append(lambda value: value.__class__ is not str or accepts(value))
     name = node.get("format")
     if name and (node.type in ("", "string") or node.int_or_string):
         has_format = format_check(name)

@@ -214,7 +214,7 @@ def _string(node: Structural, value: str, path: str, result: Result) -> None:
         result.add(Problem(path, text, "too-long", value, limit=high))
     elif low is not None and len(value) < low:
         result.add(Problem(path, _in_body(path, f"should be at least {low} chars long"), value=value))
-    elif pattern and not compile_pattern(pattern).search(value):
+    elif pattern and not compile_pattern(pattern).accepts(value):
         result.add(Problem(path, _in_body(path, f"should match '{pattern}'"), value=value))
 
 

@@ -17,10 +17,10 @@ from watchkeeper.apis.validation.names import (
 )
 from watchkeeper.cel.decls import Overload, overload
 from watchkeeper.cel.formats import is_known_format
-from watchkeeper.cel.regex import RegexError, compile_pattern
+from watchkeeper.cel.regex import RegexError, TooCostly, compile_pattern
 from watchkeeper.cel.types import struct
 from watchkeeper.cel.urls import URL, URLError, parse_request_uri
-from watchkeeper.cel.values import NONE, EvalError, NoSuchOverload, Optional, register_value_type
+from watchkeeper.cel.values import NONE, CostLimitExceeded, EvalError, NoSuchOverload, Optional, register_value_type
 
 
 def declarations() -> list[tuple[str, Overload]]:
@@ -49,13 +49,19 @@ def _pattern(source: Any) -> Any:
 
 
 def _find(text: str, pattern: str) -> str:
-    return _pattern(pattern).find(text) or ""
+    try:
+        return _pattern(pattern).find(text) or ""
+    except TooCostly:
+        raise CostLimitExceeded from None
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     if limit == 0:
         return []
-    found = list(_pattern(pattern).find_all(text))
+    try:
+        found = list(_pattern(pattern).find_all(text))
+    except TooCostly:
+        raise CostLimitExceeded from None
     return found if limit < 0 else found[:limit]
 
 

@@ -1,154 +1,139 @@
 """Searches a text in one pass: a deterministic automaton that is built as far as the texts need it.
 
-For patterns on which a backtracking matcher may take time exponential in the length of the text.
+For patterns on which a backtracking matcher may take time exponential in the length of the text, or a high power of it.
+A set of characters that repeats is one instruction with a set of counts, kept as the bits of a number: so `.{0,1000}`
+costs no more than `.*`.
 """
 
 from __future__ import annotations
 
-from watchkeeper.cel.regex.charset import contains
-from watchkeeper.cel.regex.nodes import Assertion, Chars, Choice, Empty, Group, Node, Repeat, Sequence
+from typing import Final
 
-MAX_STATES = 2000
-_MATCH = -1
-_BEGIN, _NEWLINE, _WORD, _OTHER, _END = range(5)
+from watchkeeper.cel.regex.classes import END, OTHER, START, Classes, Kind, holds
+from watchkeeper.cel.regex.program import MATCH, Instruction, Op, Program
+from watchkeeper.cel.regex.work import Allowance
+
+MAX_KEPT: Final = 8000
+"""Places in all states that are kept; when there are more, states are made anew."""
+_VISITS_OF_A_STATE: Final = 10
+"""What making a state takes, whatever is in it."""
 
 
 class Automaton:
     """Tells whether a pattern occurs in a text."""
 
-    def __init__(self, node: Node) -> None:
-        self._program: list[tuple[str, object, tuple[int, ...]]] = []
-        self._start = self._emit(node, _MATCH)
-        self._states: dict[tuple[frozenset[int], int], _State] = {}
-        self._found = _State(frozenset(), _OTHER)
-        self._initial = self._state(frozenset((self._start,)), _BEGIN)
+    def __init__(self, program: Program) -> None:
+        """`program` may have counters."""
+        self._instructions = program.instructions
+        self._start = program.start
+        self._classes = Classes(program.instructions)
+        self._states: dict[tuple[frozenset[tuple[int, int]], Kind], _State] = {}
+        self._kept = 0
+        self._found = _State({}, OTHER)
+
+    def __repr__(self) -> str:
+        return f"<Automaton of {len(self._instructions)} instructions, {len(self._states)} states>"
 
     def search(self, text: str) -> bool:
-        """Whether the pattern matches anywhere in the text."""
-        state = self._initial
+        """Whether the pattern matches anywhere in the text. Raises TooCostly."""
+        allowance = Allowance(len(text))
+        try:
+            return self._search(text, allowance)
+        finally:
+            allowance.settle()
+
+    def _search(self, text: str, allowance: Allowance) -> bool:
+        state = self._state({self._start: 1}, START)
+        class_of, classify, found = self._classes.known, self._classes.of, self._found
         for ch in text:
-            following = state.next.get(ch)
+            kind = class_of.get(ch)
+            if kind is None:
+                kind = classify(ch)
+            following = state.next.get(kind)
             if following is None:
-                following = self._step(state, ch)
-            if following is self._found:
+                following = self._step(state, ch, kind, allowance)
+            if following is found:
                 return True
             state = following
-        return self._accepts(state, _END)
-
-    def _emit(self, node: Node, then: int) -> int:
-        """Add instructions for a node that go on at `then`; returns where they begin."""
-        match node:
-            case Chars():
-                return self._add("chars", node, (then,))
-            case Empty(None):
-                return then
-            case Empty(assertion):
-                return self._add("assert", assertion, (then,))
-            case Sequence(parts):
-                for part in reversed(parts):
-                    then = self._emit(part, then)
-                return then
-            case Choice(options):
-                return self._add("split", None, tuple(self._emit(o, then) for o in options))
-            case Group(inner):
-                return self._emit(inner, then)
-            case Repeat(inner, low, high):
-                return self._emit_repeat(inner, low, high, then)
-
-    def _emit_repeat(self, inner: Node, low: int, high: int | None, then: int) -> int:
-        if high is None:
-            loop = self._add("split", None, ())
-            body = self._emit(inner, loop)
-            self._program[loop] = ("split", None, (body, then))
-            then = loop
-        else:
-            after = then
-            for _ in range(high - low):
-                then = self._add("split", None, (self._emit(inner, then), after))
-        for _ in range(low):
-            then = self._emit(inner, then)
-        return then
-
-    def _add(self, kind: str, data: object, targets: tuple[int, ...]) -> int:
-        self._program.append((kind, data, targets))
-        return len(self._program) - 1
-
-    def _state(self, places: frozenset[int], before: int) -> _State:
-        found = self._states.get((places, before))
-        if found is None:
-            if len(self._states) >= MAX_STATES:
-                self._states.clear()
-            found = self._states[places, before] = _State(places, before)
-        return found
-
-    def _step(self, state: _State, ch: str) -> _State:
-        kind = _kind(ch)
-        reached = self._closure(state, kind)
-        if _MATCH in reached:
-            result = self._found
-        else:
-            places = {self._start}
-            variants = {ord(ch), *map(ord, ch.lower()[:1]), *map(ord, ch.upper()[:1])}
-            for at in reached:
-                _, data, targets = self._program[at]
-                if isinstance(data, Chars):
-                    ranges, fold = data.ranges, data.fold
-                    codes = variants if fold else (ord(ch),)
-                    if any(contains(ranges, code) for code in codes):
-                        places.add(targets[0])
-            result = self._state(frozenset(places), kind)
-        state.next[ch] = result
-        return result
-
-    def _accepts(self, state: _State, after: int) -> bool:
         if state.at_end is None:
-            state.at_end = _MATCH in self._closure(state, after)
+            state.at_end = MATCH in self._closure(state, END, allowance)
         return state.at_end
 
-    def _closure(self, state: _State, after: int) -> set[int]:
-        """All instructions that are reached without consuming a character, between `before` and `after`."""
-        seen: set[int] = set()
-        todo = list(state.places)
+    def _state(self, places: dict[int, int], before: Kind) -> _State:
+        key = (frozenset(places.items()), before)
+        found = self._states.get(key)
+        if found is None:
+            if self._kept > MAX_KEPT:
+                self._states.clear()
+                self._kept = 0
+            found = self._states[key] = _State(places, before)
+            self._kept += len(places)
+        return found
+
+    def _step(self, state: _State, ch: str, kind: int, allowance: Allowance) -> _State:
+        after = self._classes.kind(ch)
+        reached = self._closure(state, after, allowance)
+        if MATCH in reached:
+            result = self._found
+        else:
+            places = {self._start: 1}
+            matches = self._classes.matches
+            for at, counts in reached.items():
+                instruction = self._instructions[at]
+                if instruction.chars is None or not matches(instruction.chars, ch):
+                    continue
+                if instruction.op is Op.CHARS:
+                    places[instruction.targets[0]] = places.get(instruction.targets[0], 0) | 1
+                elif more := _one_more(instruction, counts):
+                    places[at] = places.get(at, 0) | more
+            result = self._state(places, after)
+        state.next[kind] = result
+        return result
+
+    def _closure(self, state: _State, after: Kind, allowance: Allowance) -> dict[int, int]:
+        """All instructions that are reached without taking a character between `before` and `after`.
+
+        With each goes the set of counts that it has been reached with; only those that count make something of it.
+        """
+        reached: dict[int, int] = {}
+        todo = list(state.places.items())
+        visits = 0
         while todo:
-            at = todo.pop()
-            if at in seen:
+            at, counts = todo.pop()
+            visits += 1
+            before = reached.get(at, 0)
+            if before | counts == before:
                 continue
-            seen.add(at)
-            if at == _MATCH:
+            reached[at] = before | counts
+            if at == MATCH:
                 continue
-            kind, data, targets = self._program[at]
-            if kind == "split" or (kind == "assert" and _holds(data, state.before, after)):
-                todo.extend(targets)
-        return seen
+            instruction = self._instructions[at]
+            op = instruction.op
+            if op is Op.SPLIT:
+                todo += [(target, 1) for target in instruction.targets]
+            elif op is Op.COUNT:
+                if counts >> instruction.low:
+                    todo.append((instruction.targets[0], 1))
+            elif op is Op.ASSERT and holds(instruction.assertion, state.before, after):
+                todo.append((instruction.targets[0], 1))
+        allowance.take(visits + len(reached) + _VISITS_OF_A_STATE)
+        return reached
+
+
+def _one_more(instruction: Instruction, counts: int) -> int:
+    """The counts after one more character: none above the highest, which for no limit is the least that is enough."""
+    counts <<= 1
+    if instruction.high is None:
+        enough = 1 << instruction.low
+        return counts & (enough - 1) | (enough if counts >> instruction.low else 0)
+    return counts & ((2 << instruction.high) - 1)
 
 
 class _State:
     __slots__ = ("at_end", "before", "next", "places")
 
-    def __init__(self, places: frozenset[int], before: int) -> None:
+    def __init__(self, places: dict[int, int], before: Kind) -> None:
         self.places = places
         self.before = before
-        self.next: dict[str, _State] = {}
+        self.next: dict[int, _State] = {}
         self.at_end: bool | None = None
-
-
-def _kind(ch: str) -> int:
-    if ch == "\n":
-        return _NEWLINE
-    return _WORD if ch == "_" or (ch.isascii() and ch.isalnum()) else _OTHER
-
-
-def _holds(assertion: object, before: int, after: int) -> bool:
-    match assertion:
-        case Assertion.BEGIN_TEXT:
-            return before == _BEGIN
-        case Assertion.END_TEXT:
-            return after == _END
-        case Assertion.BEGIN_LINE:
-            return before in (_BEGIN, _NEWLINE)
-        case Assertion.END_LINE:
-            return after in (_END, _NEWLINE)
-        case Assertion.WORD_BOUNDARY:
-            return (before == _WORD) != (after == _WORD)
-        case _:
-            return (before == _WORD) == (after == _WORD)

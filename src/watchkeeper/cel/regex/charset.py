@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import groupby
 
 from watchkeeper.cel.words import words
 
@@ -85,8 +87,9 @@ def negate(ranges: Sequence[Range]) -> Ranges:
 
 
 def contains(ranges: Sequence[Range], code: int) -> bool:
-    """Whether a code point is in one of the ranges."""
-    return any(low <= code <= high for low, high in ranges)
+    """Whether a code point is in one of the ranges, which must be normalized."""
+    at = bisect_right(ranges, (code, MAX_RUNE)) - 1
+    return at >= 0 and code <= ranges[at][1]
 
 
 @cache
@@ -95,23 +98,39 @@ def unicode_class(name: str) -> Ranges | None:
     if name == "Any":
         return ANY
     if name in _CATEGORIES:
-        return _collect(lambda ch: unicodedata.category(ch).startswith(name))
-    word = _SCRIPTS.get(name)
-    if word is None:
+        return normalize(
+            each for category, ranges in _by_category().items() if category.startswith(name) for each in ranges
+        )
+    if name not in _SCRIPTS:
         return None
-    return _collect(lambda ch: unicodedata.name(ch, "").startswith(word))
+    return _by_script()[name]
 
 
-def _collect(test: Callable[[str], bool]) -> Ranges:
-    out: list[Range] = []
-    start = -1
-    for code in range(MAX_RUNE + 1):
-        if test(chr(code)):
-            if start < 0:
-                start = code
-        elif start >= 0:
-            out.append((start, code - 1))
-            start = -1
-    if start >= 0:
-        out.append((start, MAX_RUNE))
-    return tuple(out)
+@cache
+def _by_category() -> dict[str, list[Range]]:
+    """The ranges of each category of two letters."""
+    found: dict[str, list[Range]] = {}
+    begin = 0
+    for category, run in groupby(map(unicodedata.category, map(chr, range(MAX_RUNE + 1)))):
+        end = begin + sum(1 for _ in run)
+        found.setdefault(category, []).append((begin, end - 1))
+        begin = end
+    return found
+
+
+@cache
+def _by_script() -> dict[str, Ranges]:
+    """The characters of each script. Only those that have a name are looked at."""
+    words_of = {word: name for name, word in _SCRIPTS.items()}
+    first_words = {word.partition(" ")[0]: word for word in words_of}
+    found: dict[str, list[Range]] = {name: [] for name in _SCRIPTS}
+    for category, ranges in _by_category().items():
+        if category in ("Cn", "Co", "Cs", "Cc"):
+            continue
+        for low, high in ranges:
+            for code in range(low, high + 1):
+                full = unicodedata.name(chr(code), "")
+                word = first_words.get(full.partition(" ")[0].partition("-")[0])
+                if word is not None and full.startswith(word):
+                    found[words_of[word]].append((code, code))
+    return {name: normalize(ranges) for name, ranges in found.items()}

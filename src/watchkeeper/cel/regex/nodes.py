@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from itertools import chain
 
-from watchkeeper.cel.regex.charset import Ranges
+from watchkeeper.cel.regex.charset import Ranges, normalize
 
 
 class Assertion(enum.Enum):
@@ -70,19 +71,18 @@ class Repeat:
 Node = Chars | Empty | Sequence | Choice | Group | Repeat
 
 
-def nests_repeats(node: Node, inside: bool = False) -> bool:
-    """Whether something that repeats without a limit is repeated itself, so that backtracking may take forever."""
+def as_chars(node: Node) -> Chars | None:
+    """The set that a node is another way to write, such as `(?:a|b)`; None for nodes that are more than a set."""
     match node:
-        case Repeat(inner, _, high):
-            unbounded = high is None
-            if inside and (unbounded or (high or 0) > 1):
-                return True
-            return nests_repeats(inner, inside or unbounded or (high or 0) > 1)
-        case Sequence(parts):
-            return any(nests_repeats(p, inside) for p in parts)
-        case Choice(options):
-            return inside or any(nests_repeats(o, inside) for o in options)
+        case Chars():
+            return node
         case Group(inner):
-            return nests_repeats(inner, inside)
+            return as_chars(inner)
+        case Choice(options):
+            sets = [as_chars(option) for option in options]
+            found = [each for each in sets if each is not None]
+            if len(found) < len(sets) or len({each.fold for each in found}) > 1:
+                return None
+            return Chars(normalize(chain.from_iterable(each.ranges for each in found)), found[0].fold)
         case _:
-            return False
+            return None

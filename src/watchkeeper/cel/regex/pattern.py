@@ -3,62 +3,106 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Final
 
 from watchkeeper.cel.regex.automaton import Automaton
-from watchkeeper.cel.regex.nodes import nests_repeats
-from watchkeeper.cel.regex.parser import parse
+from watchkeeper.cel.regex.backtracking import safe_length
+from watchkeeper.cel.regex.parser import RegexError, parse
+from watchkeeper.cel.regex.program import MAX_INSTRUCTIONS, Program, TooLarge
+from watchkeeper.cel.regex.threads import Span, Threads
 from watchkeeper.cel.regex.translate import to_python
+from watchkeeper.cel.regex.work import Allowance, TooCostly
 
-BACKTRACKING_LIMIT = 4096
-"""Texts longer than this are searched by the automaton, whatever the pattern."""
+MAX_LENGTH: Final = 2 * MAX_INSTRUCTIONS
+"""Characters of a pattern: with more, it takes too many instructions or is mostly comment."""
 
 
 class Pattern:
-    """A regular expression in RE2 syntax."""
+    """A regular expression in RE2 syntax.
 
-    __slots__ = ("_automaton", "_node", "_regex", "_risky", "search", "source")
+    Texts up to the length that backtracking is safe for are matched by Python's own matcher, longer ones by matchers
+    whose time is proportional to the text.
+    """
+
+    __slots__ = ("_automaton", "_node", "_program", "_regex", "_safe", "_threads", "source")
 
     def __init__(self, source: str) -> None:
+        """Raises RegexError."""
         self.source = source
-        self._node = parse(source)
-        self._regex = re.compile(to_python(self._node))
-        self._risky = nests_repeats(self._node)
+        try:
+            if len(source) > MAX_LENGTH:
+                raise TooLarge
+            self._node = parse(source)
+            self._program = Program(self._node, counters=True)
+            self._safe = safe_length(self._node)
+            self._regex = re.compile(to_python(self._node)) if self._safe >= 0 else None
+        except TooLarge:
+            raise RegexError("expression too large", source) from None
+        except RecursionError:
+            raise RegexError("expression nests too deeply", source) from None
         self._automaton: Automaton | None = None
-        self.search: Callable[[str], bool] = self._search_automaton if self._risky else self._search
-        """Whether the pattern matches anywhere in a text."""
+        self._threads: Threads | None = None
 
     def __repr__(self) -> str:
         return f"<Pattern {self.source!r}>"
 
-    def _search(self, text: str) -> bool:
-        if len(text) > BACKTRACKING_LIMIT:
-            return self._search_automaton(text)
-        return self._regex.search(text) is not None
+    def search(self, text: str) -> bool:
+        """Whether the pattern matches anywhere in a text. Raises TooCostly."""
+        if len(text) <= self._safe:
+            assert self._regex is not None
+            return self._regex.search(text) is not None
+        return self._search(text)
 
-    def _search_automaton(self, text: str) -> bool:
+    def _search(self, text: str) -> bool:
         automaton = self._automaton
         if automaton is None:
-            automaton = self._automaton = Automaton(self._node)
+            automaton = self._automaton = Automaton(self._program)
         return automaton.search(text)
 
+    def accepts(self, text: str) -> bool:
+        """Whether it matches anywhere, and that can be found out with reasonable effort."""
+        try:
+            return self.search(text)
+        except TooCostly:
+            return False
+
     def find(self, text: str) -> str | None:
-        """The first match, None when there is none."""
-        if not self.search(text):
-            return None
-        found = self._regex.search(text)
-        return found.group() if found is not None else None
+        """The first match, None when there is none. Raises TooCostly."""
+        return next((text[begin:end] for begin, end in self._spans(text)), None)
 
     def find_all(self, text: str) -> Iterator[str]:
-        """All matches that do not overlap, as Go finds them: no empty match right after another match."""
-        if not self.search(text):
+        """All matches that do not overlap, as Go finds them: no empty match right after another. Raises TooCostly."""
+        last = -1
+        for begin, end in self._spans(text):
+            if begin != end or begin != last:
+                yield text[begin:end]
+            last = end
+
+    def _spans(self, text: str) -> Iterator[Span]:
+        if len(text) <= self._safe:
+            assert self._regex is not None
+            return (found.span() for found in self._regex.finditer(text))
+        return self._spans_of_threads(text)
+
+    def _spans_of_threads(self, text: str) -> Iterator[Span]:
+        if not self._search(text):
             return
-        end = -1
-        for found in self._regex.finditer(text):
-            if found.group() or found.start() != end:
-                yield found.group()
-            end = found.end()
+        threads = self._threads
+        if threads is None:
+            try:
+                threads = self._threads = Threads(self._node)
+            except TooLarge:
+                raise TooCostly from None
+        allowance = Allowance(len(text))
+        try:
+            begin = 0
+            while begin <= len(text) and (found := threads.find(text, begin, allowance)) is not None:
+                yield found
+                begin = found[1] if found[1] > found[0] else found[1] + 1
+        finally:
+            allowance.settle()
 
 
 @lru_cache(maxsize=2000)
