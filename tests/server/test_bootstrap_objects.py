@@ -129,10 +129,17 @@ def test_only_addresses_that_others_reach_are_advertised(bind: str, address: str
 
 
 def test_endpoints_say_where_the_server_listens() -> None:
-    endpoints, piece = own_endpoints("192.0.2.7", 6443)
+    endpoints, piece = own_endpoints(["192.0.2.7"], 6443)
     assert endpoints["subsets"][0]["addresses"] == [{"ip": "192.0.2.7"}]
     assert (piece["addressType"], piece["endpoints"][0]["addresses"]) == ("IPv4", ["192.0.2.7"])
     assert piece["ports"] == endpoints["subsets"][0]["ports"] == [{"name": "https", "port": 6443, "protocol": "TCP"}]
+
+
+def test_the_first_address_says_which_family_the_slice_has() -> None:
+    endpoints, piece = own_endpoints(["2001:db8::1", "192.0.2.7", "2001:db8::2"], 6443)
+    assert [each["ip"] for each in endpoints["subsets"][0]["addresses"]] == ["2001:db8::1", "192.0.2.7", "2001:db8::2"]
+    assert piece["addressType"] == "IPv6"
+    assert [each["addresses"] for each in piece["endpoints"]] == [["2001:db8::1"], ["2001:db8::2"]]
 
 
 def test_a_server_that_others_reach_has_endpoints_and_says_whom_it_trusts(tmp_path: Path) -> None:
@@ -149,7 +156,8 @@ def test_a_server_that_others_reach_has_endpoints_and_says_whom_it_trusts(tmp_pa
 
             found = []
             for address, authority in (("192.0.2.7", "one"), ("192.0.2.8", "two")):
-                await bootstrap.own_service(("10.0.0.0/24",), 6443, address, authority)
+                await bootstrap.own_service(("10.0.0.0/24",), 6443, authority)
+                await bootstrap.own_endpoints([address], 6443)
                 endpoints = await read("", "endpoints", "default", "kubernetes")
                 piece = await read("discovery.k8s.io", "endpointslices", "default", "kubernetes")
                 trusted = await read("", "configmaps", "kube-system", "extension-apiserver-authentication")

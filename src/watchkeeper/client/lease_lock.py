@@ -32,14 +32,7 @@ class LeaseLock:
     async def get(self) -> LeaderRecord:
         """What is written. Raises ApiError, ClientError."""
         self._lease = await self._leases.get(self._name)
-        spec = self._lease.get("spec") or {}
-        return LeaderRecord(
-            holder=str(spec.get("holderIdentity") or ""),
-            lease_seconds=int(spec.get("leaseDurationSeconds") or 0),
-            acquire_time=str(spec.get("acquireTime") or ""),
-            renew_time=str(spec.get("renewTime") or ""),
-            transitions=int(spec.get("leaseTransitions") or 0),
-        )
+        return record_of(self._lease)
 
     async def create(self, record: LeaderRecord) -> None:
         """Write the first record. Raises ApiError, ClientError."""
@@ -48,7 +41,7 @@ class LeaseLock:
                 "apiVersion": "coordination.k8s.io/v1",
                 "kind": "Lease",
                 "metadata": {"name": self._name, "namespace": self._leases.namespace},
-                "spec": _spec(record),
+                "spec": spec_of(record),
             }
         )
 
@@ -57,11 +50,24 @@ class LeaseLock:
         if self._lease is None:
             raise RuntimeError(f"{self!r} has not read its Lease yet")
         new = copy.deepcopy(self._lease)
-        new["spec"] = {**(new.get("spec") or {}), **_spec(record)}
+        new["spec"] = {**(new.get("spec") or {}), **spec_of(record)}
         self._lease = await self._leases.update(new)
 
 
-def _spec(record: LeaderRecord) -> Object:
+def record_of(lease: Object) -> LeaderRecord:
+    """Who leads, according to a Lease."""
+    spec = lease.get("spec") or {}
+    return LeaderRecord(
+        holder=str(spec.get("holderIdentity") or ""),
+        lease_seconds=int(spec.get("leaseDurationSeconds") or 0),
+        acquire_time=str(spec.get("acquireTime") or ""),
+        renew_time=str(spec.get("renewTime") or ""),
+        transitions=int(spec.get("leaseTransitions") or 0),
+    )
+
+
+def spec_of(record: LeaderRecord) -> Object:
+    """The same as the spec of a Lease."""
     return {
         "holderIdentity": record.holder,
         "leaseDurationSeconds": record.lease_seconds,

@@ -10,7 +10,7 @@ from watchkeeper.endpoints.scope import Scope, ServedResource, ServedTable, Serv
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupKind
-from watchkeeper.registry.rest import Context, DeleteOptions, Result, UpdateOptions, ValidateDelete
+from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions, Result, UpdateOptions, ValidateDelete
 from watchkeeper.request.user import AUTHENTICATED, User
 from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject
 
@@ -79,6 +79,27 @@ class Loopback:
         found: ListResult = await scope.store.list(self._context(scope, namespace), ListOptions())
         return found
 
+    async def create(self, resource: ServedResource, namespace: str, obj: Object) -> Object:
+        """Create an object that is complete, defaults included. Returns it as it is stored."""
+        scope = resource.scope
+        name = obj["metadata"]["name"]
+        attributes = self._attributes(scope, namespace, name, Operation.CREATE, obj, None)
+        attributes.options = _options("CreateOptions")
+        waiting = self.services.admission.admit(attributes)
+        if waiting is not None:
+            await waiting
+        assert attributes.obj is not None
+
+        async def validate(final: Object) -> None:
+            attributes.obj = final
+            waiting = self.services.admission.validate(attributes)
+            if waiting is not None:
+                await waiting
+
+        options = CreateOptions(validate=validate)
+        result = await scope.store.create(self._context(scope, namespace), attributes.obj, options)
+        return result.data() if isinstance(result, StoredObject) else result
+
     async def delete(self, resource: ServedResource, namespace: str, name: str, options: DeleteOptions) -> None:
         """Delete an object, or begin to."""
         scope = resource.scope
@@ -103,7 +124,7 @@ class Loopback:
         return validate
 
     def _attributes(
-        self, scope: Scope, namespace: str, name: str, operation: Operation, obj: Object | None, old: Object
+        self, scope: Scope, namespace: str, name: str, operation: Operation, obj: Object | None, old: Object | None
     ) -> Attributes:
         itself = scope.info.gvr.resource == "namespaces" and not scope.info.gvr.group
         return Attributes(

@@ -104,6 +104,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     _add_storage_options(a, " (default: a SQLite file in --data-dir)")
     a.add_switch("--encryption-provider-config-automatic-reload", "read that file again when it changes", default=False)
     a.add("--bind", "address to serve on", default="127.0.0.1", metavar="ADDRESS")
+    a.add("--advertise-address", "address at which others reach this server (default: that of --bind or the machine)",
+          default="", metavar="ADDRESS")  # fmt: skip
     a.add("--port", f"port to serve on, 0 for a free one (default: {DEFAULT_PORT})", kind=int, metavar="PORT")
     a.add("--unix-socket", "serve plain HTTP on this socket; on TCP too if --port is given", kind=Path, metavar="PATH")
     a.add_switch("--insecure-http", "plain HTTP without TLS, on loopback addresses only", default=False)
@@ -121,6 +123,16 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--kubeconfig", "where to write a kubeconfig (default: in --data-dir)", kind=Path, metavar="PATH")
     a.add("--controllers", f"controllers to run, of {', '.join(CONTROLLERS)}; '' for none", default=DEFAULT_CONTROLLERS,
           kind=_names, metavar="NAMES")  # fmt: skip
+    for flag, text, default in (
+        (
+            "--leader-elect-lease-duration",
+            "of servers on one etcd one runs them; after so long another takes over",
+            15.0,
+        ),
+        ("--leader-elect-renew-deadline", "how long it tries to renew its lease before it gives up", 10.0),
+        ("--leader-elect-retry-period", "how long servers wait between attempts to get or renew the lease", 2.0),
+    ):
+        a.add(flag, text, default=default, kind=seconds, metavar="S")
     a.add("--crds", "install the CustomResourceDefinitions in a file or directory", kind=Path, metavar="DIR")
     a.add("--runtime-config", "built-in APIs to turn on or off: apps/v1beta1=true,api/ga=false,…", default=(),
           kind=_names, metavar="LIST")  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from watchkeeper.authz.bootstrap.policy import initial_policy
@@ -86,17 +86,19 @@ class Bootstrap:
             status=lambda schema: flow_control.dangling_condition(schema, now_text()),
         )
 
-    async def own_service(self, networks: tuple[str, ...], port: int, address: str, client_ca: str) -> None:
-        """Create the Service of the server, which listens on `port` of `address` ("": on loopback only)."""
+    async def own_service(self, networks: tuple[str, ...], port: int, client_ca: str) -> None:
+        """Create the Service of the server, which listens on `port`."""
         await self._ensure([own_service.own_service(networks, port)])
         if client_ca:
             await self._ensure([own_service.trust(client_ca)], reconcile=_replaced("data"))
         await self._ensure(
             [own_service.service_cidr(networks)], status=lambda _: own_service.service_cidr_status(now_text())
         )
-        if address:
-            wanted = own_service.own_endpoints(address, port)
-            await self._ensure(wanted, reconcile=_replaced("subsets", "endpoints", "ports"))
+
+    async def own_endpoints(self, addresses: Sequence[str], port: int) -> None:
+        """Have that Service lead to `port` of these addresses, one at least."""
+        wanted = own_service.own_endpoints(addresses, port)
+        await self._ensure(wanted, reconcile=_replaced("subsets", "endpoints", "ports"))
 
     async def _ensure(
         self,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watchkeeper.server.errors import StartupError
+from watchkeeper.server.own_service import is_advertisable
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
 from watchkeeper.storage.interface import RESOURCE_PREFIX
 from watchkeeper.storage.leases import REUSE_SECONDS
@@ -71,6 +72,8 @@ class ServeOptions:
     encryption_provider_config_automatic_reload: bool = False
     """Whether that file is read again when it changes."""
     bind: str = "127.0.0.1"
+    advertise_address: str = ""
+    """Where others reach this server; "" is where it serves, or the machine's address when it serves on all."""
     port: int = DEFAULT_PORT
     """0 picks a free one."""
     unix_socket: Path | None = None
@@ -91,6 +94,10 @@ class ServeOptions:
     kubeconfig: Path | None = None
     """Where to write a kubeconfig; None is in the data directory."""
     controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
+    leader_elect_lease_duration: float = 15.0
+    leader_elect_renew_deadline: float = 10.0
+    leader_elect_retry_period: float = 2.0
+    """How long the server that runs the controllers counts as alive, tries to renew that, and waits in between."""
     authorization: str = "RBAC"
     """`RBAC`, or `AlwaysAllow` for everybody who is authenticated or not."""
     max_requests_inflight: int = 400
@@ -140,6 +147,8 @@ class ServeOptions:
             raise StartupError("--tls-cert and --tls-key go together")
         if self.insecure_http and (self.tls_cert or self.client_ca):
             raise StartupError("--insecure-http leaves no room for certificates")
+        if self.advertise_address and not is_advertisable(self.advertise_address):
+            raise StartupError(f"--advertise-address {self.advertise_address} is no address that others could reach")
         if not 0 <= self.port <= 65535:
             raise StartupError(f"--port {self.port} is not between 0 and 65535")
         if not self.tcp and self.unix_socket is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 Object = dict[str, Any]
@@ -34,10 +35,11 @@ def own_service(networks: tuple[str, ...], port: int) -> Object:
     }
 
 
-def own_endpoints(address: str, port: int) -> list[Object]:
-    """The Endpoints and the EndpointSlice of that Service."""
+def own_endpoints(addresses: Sequence[str], port: int) -> list[Object]:
+    """The Endpoints and the EndpointSlice of that Service; there is an address, and the first says of which family."""
     ports = [{"name": "https", "port": port, "protocol": "TCP"}]
-    family = "IPv6" if ":" in address else "IPv4"
+    six = ":" in addresses[0]
+    ready = [{"addresses": [each], "conditions": {"ready": True}} for each in addresses if (":" in each) is six]
     return [
         {
             "apiVersion": "v1",
@@ -47,7 +49,7 @@ def own_endpoints(address: str, port: int) -> list[Object]:
                 "namespace": "default",
                 "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
             },
-            "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
+            "subsets": [{"addresses": [{"ip": each} for each in addresses], "ports": ports}],
         },
         {
             "apiVersion": "discovery.k8s.io/v1",
@@ -57,8 +59,8 @@ def own_endpoints(address: str, port: int) -> list[Object]:
                 "namespace": "default",
                 "labels": {"kubernetes.io/service-name": _NAME},
             },
-            "addressType": family,
-            "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+            "addressType": "IPv6" if six else "IPv4",
+            "endpoints": ready,
             "ports": ports,
         },
     ]
@@ -70,11 +72,16 @@ def advertised_address(bind: str) -> str:
     Endpoints cannot have loopback addresses, so a server on one of those has no Endpoints, as the reference has none.
     """
     address = _outward_address() if bind in _ANY else bind
+    return str(ipaddress.ip_address(address)) if is_advertisable(address) else ""
+
+
+def is_advertisable(address: str) -> bool:
+    """Whether endpoints may have this address."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
-        return ""
-    return "" if found.is_loopback or found.is_link_local or found.is_unspecified else str(found)
+        return False
+    return not (found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast)
 
 
 def _outward_address() -> str:

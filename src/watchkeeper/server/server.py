@@ -18,7 +18,7 @@ from watchkeeper.authz.rbac.authorizer import RbacAuthorizer
 from watchkeeper.authz.rbac.escalation import EscalationCheck
 from watchkeeper.authz.rbac.policy import Policy
 from watchkeeper.authz.union import AlwaysAllow, AuthorizerUnion, PrivilegedGroup
-from watchkeeper.controllers.manager import ControllerManager
+from watchkeeper.controllers.manager import Controller, ControllerManager
 from watchkeeper.endpoints.app import App, PathHandler
 from watchkeeper.endpoints.filters import Filter
 from watchkeeper.endpoints.filters.authentication import Authentication
@@ -36,6 +36,7 @@ from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.audit import open_audit_log
 from watchkeeper.server.bootstrap import Bootstrap
+from watchkeeper.server.controllers import elected_controllers
 from watchkeeper.server.credentials import Credentials, load_credentials
 from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.followed_store import FollowedStore
@@ -47,10 +48,12 @@ from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
 from watchkeeper.server.metrics.storage import StorageMetrics
 from watchkeeper.server.openid import CONFIGURATION, KEYS, OpenID
 from watchkeeper.server.options import DEFAULT_PORT, ServeOptions
+from watchkeeper.server.own_endpoints import AddressLeases, OwnEndpoints
 from watchkeeper.server.own_service import advertised_address
 from watchkeeper.server.policy_feed import RESOURCES, Followed, PolicyFeed
 from watchkeeper.server.runtime_config import served_resources
 from watchkeeper.server.service_account_key import service_account_key
+from watchkeeper.server.service_sharing import is_shared
 from watchkeeper.server.sockets import open_tcp, open_unix
 from watchkeeper.server.storage import check_encryption, open_factory, storage_factory
 from watchkeeper.server.version import Version
@@ -167,20 +170,43 @@ class Server:
         self._add_checks()
         for sock in sockets:
             await self._listener.listen(sock, plain=sock.family == socket.AF_UNIX)
-        controllers = ControllerManager(self.assembly.services, self.assembly.served, options.controllers)
-        self._undo.append(("controllers", controllers.close))
-        controllers.start()
-        self._show_identity()
+        self._start_controllers()
+        if is_shared(self.storage):
+            self._show_itself(_port_of(sockets) or DEFAULT_PORT)
         write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, self.credentials.ca_pem)
 
-    def _show_identity(self) -> None:
-        """Let other servers on the same store know that this one is there."""
-        if self.storage.main.config.type != "etcd3":
-            return
+    def _start_controllers(self) -> None:
+        """Run them here; with other servers on the same store, run them on one of these."""
+        options, services, served = self.options, self.assembly.services, self.assembly.served
+        controllers: Controller
+        if is_shared(self.storage) and options.controllers:
+            controllers = elected_controllers(services, served, options)
+        else:
+            controllers = ControllerManager(services, served, options.controllers)
+        self._undo.append(("controllers", controllers.close))
+        controllers.start()
+
+    def _show_itself(self, port: int) -> None:
+        """Let clients and other servers on the same store know that this one is there."""
         leases = self.assembly.store("coordination.k8s.io", "leases")
         identity = IdentityLease(leases, socket.gethostname().lower(), self.urls[0])
         self._undo.append(("identity", identity.close))
         identity.start()
+        if address := self._address():
+            bootstrap = self._make_bootstrap()
+            endpoints = OwnEndpoints(
+                AddressLeases(self.storage), lambda living: bootstrap.own_endpoints(living, port), address
+            )
+            self._undo.append(("endpoints", endpoints.close))
+            endpoints.start()
+
+    def _address(self) -> str:
+        """Where others reach this server, "" for nowhere."""
+        options = self.options
+        return options.advertise_address or (advertised_address(options.bind) if options.tcp else "")
+
+    def _make_bootstrap(self) -> Bootstrap:
+        return Bootstrap(self.assembly.scheme, lambda r: self.assembly.store(r.group, r.resource))
 
     def _open_sockets(self) -> list[socket.socket]:
         options = self.options
@@ -209,14 +235,16 @@ class Server:
         `port` is where the server listens, 0 for nowhere but on a unix socket.
         """
         options = self.options
-        bootstrap = Bootstrap(self.assembly.scheme, lambda r: self.assembly.store(r.group, r.resource))
+        bootstrap = self._make_bootstrap()
         await bootstrap.namespaces()
         await bootstrap.priority_classes()
         await bootstrap.flow_control()
         authorities = options.client_ca.read_text() if options.client_ca is not None else ""
-        address = advertised_address(options.bind) if options.tcp else ""
         networks = tuple(self.assembly.options.service_networks)
-        await bootstrap.own_service(networks, port or DEFAULT_PORT, address, authorities)
+        await bootstrap.own_service(networks, port or DEFAULT_PORT, authorities)
+        address = self._address()
+        if address and not is_shared(self.storage):
+            await bootstrap.own_endpoints([address], port or DEFAULT_PORT)
         if options.authorization != "RBAC":
             return
         await bootstrap.policy()

@@ -128,8 +128,13 @@ class StorageFactory:
         made = self._storages[resource] = self.make(resource, codec, index_fields=index_fields)
         return made
 
-    def make(self, resource: GroupResource, codec: JsonCodec, *, index_fields: Sequence[str] = ()) -> Interface:
-        """A storage that its owner closes, such as that of a custom resource, whose definition may come back."""
+    def make(
+        self, resource: GroupResource, codec: JsonCodec, *, index_fields: Sequence[str] = (), cached: bool = True
+    ) -> Interface:
+        """A storage that its owner closes, such as that of a custom resource, whose definition may come back.
+
+        `cached`: whether what it holds is kept in memory, unless nothing is.
+        """
         backend = self.backend(resource)
         store = Store(
             backend.kv,
@@ -139,7 +144,7 @@ class StorageFactory:
             clock=self._clock,
             leases=backend.leases,
         )
-        if not self._cached or _stored(resource) in self._uncached:
+        if not cached or not self._cached or _stored(resource) in self._uncached:
             return store
         return Cacher(
             store, index_fields=index_fields, clock=self._clock, check_seconds=backend.config.cache_check_interval
