@@ -89,3 +89,11 @@ def test_the_finalizers_of_a_namespace_are_written_without_owning_its_status(ser
     entries = [e for e in answer["metadata"]["managedFields"] if e.get("subresource") == "finalize"]
     assert [entry["fieldsV1"] for entry in entries] == [{"f:spec": {"f:finalizers": {}}}]
     assert answer["status"] == {"phase": "Active"}
+
+
+@pytest.mark.parametrize("query", ["", "?dryRun=All"])
+def test_what_does_not_exist_has_no_uid_that_could_be_asked_for(server: Handle, query: str) -> None:
+    path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/absent"
+    status, text = refusal(server, "PUT", path + query, {"metadata": {"name": "absent", "uid": "x"}})
+    assert status == 409
+    assert "Key: /registry/roles/default/absent, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed" in text

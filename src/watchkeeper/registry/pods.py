@@ -54,7 +54,7 @@ async def change_stored(
     try:
         if dry_run:
             stored = await store.storage.get(key)
-            check_stored(stored, preconditions)
+            check_stored(stored.key, stored, preconditions)
             await attempt(stored)
             return
         await store.storage.guaranteed_update(key, attempt, storage.UpdateOptions(preconditions=preconditions))

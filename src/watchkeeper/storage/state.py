@@ -41,15 +41,14 @@ class State:
         return self.stored.tail == splice(body, self.revision)
 
 
-def check_preconditions(state: State, preconditions: Preconditions | None) -> None:
+def check_preconditions(key: str, state: State, preconditions: Preconditions | None) -> None:
     """Raise PreconditionFailed, in the reference's words, unless the state is as it is required to be."""
     if preconditions is not None:
-        check_stored(state.stored, preconditions)
+        check_stored(key, state.stored, preconditions)
 
 
-def check_stored(stored: StoredObject | None, preconditions: Preconditions) -> None:
-    """Raise PreconditionFailed unless an object, None when there is none, is as it is required to be."""
-    key = stored.key if stored is not None else ""
+def check_stored(key: str, stored: StoredObject | None, preconditions: Preconditions) -> None:
+    """Raise PreconditionFailed unless the object of a key, None when there is none, is as it is required to be."""
     if preconditions.uid is not None:
         uid = stored.attributes.uid if stored is not None else ""
         if uid != preconditions.uid:

@@ -152,7 +152,7 @@ class Store:
 
         state = State.suggested(options.suggestion) if options.suggestion is not None else await read()
         while True:
-            state, obj = await self._attempt(state, read, lambda s: self._updated(s, update, options))
+            state, obj = await self._attempt(state, read, lambda s: self._updated(key, s, update, options))
             body = self.codec.body(obj)
             if state.holds(self.codec, body):
                 if not state.current:
@@ -170,8 +170,8 @@ class Store:
                 return stored
             state = await self._state_of(result.kv, key, ignore_not_found=options.ignore_not_found)
 
-    async def _updated(self, state: State, update: UpdateFunc, options: UpdateOptions) -> Object:
-        check_preconditions(state, options.preconditions)
+    async def _updated(self, key: str, state: State, update: UpdateFunc, options: UpdateOptions) -> Object:
+        check_preconditions(key, state, options.preconditions)
         result = update(state.stored)
         return result if isinstance(result, dict) else await result
 
@@ -189,7 +189,7 @@ class Store:
         state = State.suggested(usable) if usable is not None else await read()
         while True:
             if not options.unsafe:
-                state, _ = await self._attempt(state, read, lambda s: self._deletable(s, options))
+                state, _ = await self._attempt(state, read, lambda s: self._deletable(key, s, options))
             try:
                 result = await self.kv.optimistic_delete(key.encode(), state.revision, get_on_failure=True)
             except kv_errors.KVError as e:
@@ -200,8 +200,8 @@ class Store:
                 return self.codec.restamp(state.stored, result.revision)
             state = await self._state_of(result.kv, key, ignore_not_found=False, opaque=options.unsafe)
 
-    async def _deletable(self, state: State, options: DeleteOptions) -> None:
-        check_preconditions(state, options.preconditions)
+    async def _deletable(self, key: str, state: State, options: DeleteOptions) -> None:
+        check_preconditions(key, state, options.preconditions)
         if options.validate is not None and state.stored is not None:
             await _run_validation(options.validate, state.stored)
 
