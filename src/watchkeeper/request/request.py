@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
@@ -74,9 +74,10 @@ class Request:
         """A header by its lower-case name, "" when absent. Of a repeated header the values are joined by commas."""
         headers = self._headers
         if headers is None:
-            headers = {}
-            for key, value in self.scope["headers"]:
-                headers[key] = headers[key] + b", " + value if key in headers else value
+            pairs = self.scope["headers"]
+            headers = dict(pairs)
+            if len(headers) != len(pairs):
+                headers = _joined(pairs)
             self._headers = headers
         return headers.get(name, b"").decode("latin-1")
 
@@ -148,6 +149,13 @@ class Observer(Protocol):
     def panicked(self) -> None:
         """The server has failed; the answer that tells so comes next."""
         ...
+
+
+def _joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    headers: dict[bytes, bytes] = {}
+    for key, value in pairs:
+        headers[key] = headers[key] + b", " + value if key in headers else value
+    return headers
 
 
 class ClientGone(Exception):

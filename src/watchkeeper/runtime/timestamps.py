@@ -16,6 +16,7 @@ MICROS = "2006-01-02T15:04:05.000000Z07:00"
 
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
 _CANONICAL = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
+_CANONICAL_MICROS = re.compile(_CANONICAL.pattern[:-1] + r"\.\d{6}Z", re.ASCII)
 _ELEMENTS = re.compile(r"2006|01|02|15|04|05|\.000000|Z07:00|.")
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -41,6 +42,8 @@ def canonical_time(text: str) -> str | None:
 
 def canonical_micro_time(text: str) -> str | None:
     """A time in UTC, to the microsecond; None for the zero time. Raises TimeError."""
+    if _CANONICAL_MICROS.fullmatch(text) and text != _ZERO_MICROS:
+        return text
     year, month, day, hour, minute, second, fraction = _parse(text, MICROS)
     found = f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}.{fraction}Z"
     return None if found == _ZERO_MICROS else found

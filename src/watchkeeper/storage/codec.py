@@ -95,8 +95,13 @@ class JsonCodec:
         """The canonical encoding without the head."""
         metadata = obj.get("metadata") or {}
         if "resourceVersion" in metadata or "selfLink" in metadata:
-            metadata = {k: v for k, v in metadata.items() if k != "resourceVersion" and k != "selfLink"}
-        rest = _dumps({k: v for k, v in obj.items() if k not in _LEFT_OUT}, option=_SORT)
+            metadata = metadata.copy()
+            metadata.pop("resourceVersion", None)
+            metadata.pop("selfLink", None)
+        others = obj.copy()
+        for name in _LEFT_OUT:
+            others.pop(name, None)
+        rest = _dumps(others, option=_SORT)
         start = b'"metadata":' + _dumps(metadata, option=_SORT)
         return start + b"}" if len(rest) == 2 else b"%b,%b" % (start, rest[1:])
 

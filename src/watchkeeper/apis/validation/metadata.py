@@ -31,6 +31,7 @@ FINALIZER_ORPHAN = "orphan"
 FINALIZER_FOREGROUND = "foregroundDeletion"
 _STANDARD_FINALIZERS = frozenset(("kubernetes", FINALIZER_ORPHAN, FINALIZER_FOREGROUND))
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+_OPERATIONS = ("Apply", "Update")
 _FIELD_MANAGER_MAX = 128
 _SUBRESOURCE_MAX = 256
 _IMMUTABLE_FIELDS = (
@@ -123,6 +124,8 @@ def _change_errors(new: Meta, old: Meta, path: str) -> list[FieldError]:
         errors.append(invalid(f"{path}.generation", generation, "must not be decremented"))
     for name in _IMMUTABLE_FIELDS:
         value, before = new.get(name), old.get(name)
+        if value is before or value == before:
+            continue
         if name in _TEXT_FIELDS:
             value, before = value or "", before or ""
         if value != before:
@@ -286,8 +289,10 @@ def validate_managed_fields(entries: Sequence[Mapping[str, Any]], path: str) -> 
     """The form of managedFields entries; their content is the field manager's business."""
     errors: list[FieldError] = []
     for i, entry in enumerate(entries):
+        if _is_plain_entry(entry):
+            continue
         operation = entry.get("operation") or ""
-        if operation not in ("Apply", "Update"):
+        if operation not in _OPERATIONS:
             errors.append(invalid(f"{path}[{i}].operation", operation, "must be `Apply` or `Update`"))
         fields_type = entry.get("fieldsType") or ""
         if fields_type and fields_type != "FieldsV1":
@@ -296,6 +301,20 @@ def validate_managed_fields(entries: Sequence[Mapping[str, Any]], path: str) -> 
         if byte_length(entry.get("subresource") or "") > _SUBRESOURCE_MAX:
             errors.append(too_long(f"{path}[{i}].subresource", "", _SUBRESOURCE_MAX))
     return errors
+
+
+def _is_plain_entry(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry is as nearly all are, so that nothing can be wrong with its form."""
+    get = entry.get
+    manager = get("manager") or ""
+    return (
+        get("operation") in _OPERATIONS
+        and get("fieldsType") == "FieldsV1"
+        and not get("subresource")
+        and len(manager) <= _FIELD_MANAGER_MAX
+        and manager.isascii()
+        and manager.isprintable()
+    )
 
 
 def validate_immutable(new: Any, old: Any, path: str) -> list[FieldError]:

@@ -99,7 +99,9 @@ def without_record(obj: Object) -> Object:
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or "managedFields" not in metadata:
         return obj
-    return {**obj, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+    metadata = metadata.copy()
+    del metadata["managedFields"]
+    return {**obj, "metadata": metadata}
 
 
 def write_record(metadata: Object, managed: Managed) -> None:
