@@ -12,6 +12,7 @@ import pytest
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 
+METADATA = "PartialObjectMetadata"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 JSON_PATCH = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
@@ -176,6 +177,20 @@ def test_metadata_is_asked_for_as_what_it_is(server: Handle, path: str, kind: st
     answer = httpx.get(server.url + path, headers=headers)
     assert answer.status_code == 406
     assert answer.json()["message"].endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/apis/authentication.k8s.io/v1/selfsubjectreviews", {}),
+        ("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {"namespace": "default"}}),
+    ],
+)
+def test_there_are_no_tables_of_what_is_never_listed(server: Handle, path: str, body: dict[str, object]) -> None:
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    for accept, code in ((table, 406), (f"{table},application/json", 201), (table.replace("Table", METADATA), 201)):
+        headers = {"Authorization": f"Bearer {server.token}", "Accept": accept}
+        assert httpx.post(server.url + path, json=body, headers=headers).status_code == code
 
 
 def test_errors_are_indented_for_those_who_ask_for_that_or_accept_nothing_that_there_is(server: Handle) -> None:

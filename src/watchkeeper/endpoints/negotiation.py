@@ -47,17 +47,18 @@ class Accepted:
 PLAIN = Accepted(JSON)
 
 
-def negotiate(request: Request, *, protobuf: bool, transforms: bool = True) -> Accepted:
+def negotiate(request: Request, *, protobuf: bool, transforms: bool = True, tables: bool = True) -> Accepted:
     """The form to answer a request in. Raises a 406 when the client accepts none.
 
     `protobuf` says whether what is asked for has a form in protobuf: built-in kinds have, custom resources have not.
+    `transforms` says whether it may be transformed at all, `tables` whether into Tables, too.
     """
     header = request.header(b"accept")
     found: Accepted | None = PLAIN
     if header not in ("", JSON, "*/*"):
         if protobuf and not _names_something(header):
             raise _no_representation()
-        found = accepted_form(header, transforms=transforms, protobuf=protobuf)
+        found = accepted_form(header, transforms=transforms, tables=tables, protobuf=protobuf)
     if found is None:
         raise not_acceptable()
     if wants_pretty(request):
@@ -96,14 +97,14 @@ def wants_pretty(request: Request) -> bool:
 
 
 @lru_cache(maxsize=512)
-def accepted_form(header: str, *, transforms: bool, protobuf: bool) -> Accepted | None:
+def accepted_form(header: str, *, transforms: bool, protobuf: bool, tables: bool = True) -> Accepted | None:
     """The form that an Accept header likes best among those that there are, None when it likes none."""
     for media_type, params in _clauses(header):
         if media_type in _ANY:
             media_type = JSON
         if media_type not in (JSON, YAML) and not (protobuf and media_type == PROTOBUF):
             continue
-        accepted = _with_params(media_type, params, transforms)
+        accepted = _with_params(media_type, params, transforms, tables and media_type != PROTOBUF)
         if accepted is not None:
             return accepted
     return None
@@ -181,7 +182,7 @@ def _weight(text: str) -> float:
         return 0.0
 
 
-def _with_params(media_type: str, params: dict[str, str], transforms: bool) -> Accepted | None:
+def _with_params(media_type: str, params: dict[str, str], transforms: bool, tables: bool) -> Accepted | None:
     if params.get("sv"):
         return None
     stream = params.get("stream", "")
@@ -192,7 +193,7 @@ def _with_params(media_type: str, params: dict[str, str], transforms: bool) -> A
         return Accepted(media_type, pretty=pretty)
     kind, group, version = params.get("as", ""), params.get("g", ""), params.get("v", "")
     known = kind in _TRANSFORMS and group == "meta.k8s.io" and version in _META_VERSIONS
-    if not transforms or not known or (kind == "Table" and media_type == PROTOBUF):
+    if not transforms or not known or (kind == "Table" and not tables):
         return None
     return Accepted(media_type, kind, version, pretty)
 

@@ -21,6 +21,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+_WITH_TABLES = frozenset({"status", "scale"})
 
 
 class FieldManager(Protocol):
@@ -98,6 +99,11 @@ class Scope:
     def shares_parts(self) -> bool:
         """Whether a patched object may share parts with the object before (`KindBehavior.shares_parts`)."""
         return self.behavior.shares_parts and not self.subresource and self.is_hub
+
+    @property
+    def tables(self) -> bool:
+        """Whether there are Tables of it: of what can be listed, its status and its scale."""
+        return self.subresource in _WITH_TABLES if self.subresource else "list" in self.verbs
 
     @property
     def is_hub(self) -> bool:

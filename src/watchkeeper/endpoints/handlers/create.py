@@ -23,7 +23,7 @@ Object = dict[str, Any]
 
 async def create(request: Request, scope: Scope) -> Response:
     """Decode, default, admit, validate and store a new object."""
-    accepted = negotiate(request, protobuf=scope.kind.builtin)
+    accepted = negotiate(request, protobuf=scope.kind.builtin, tables=scope.tables)
     media_type = require_body_type(request, protobuf=scope.kind.builtin)
     body = await request.body(scope.services.max_body_bytes)
     params = read_write_params(request, "CreateOptions")
@@ -59,7 +59,7 @@ async def _store(request: Request, scope: Scope, params: WriteParams, obj: Objec
 
 async def create_named(request: Request, scope: Scope) -> Response:
     """POST on a subresource of something that exists."""
-    accepted = negotiate(request, protobuf=scope.kind.builtin)
+    accepted = negotiate(request, protobuf=scope.kind.builtin, tables=scope.tables)
     media_type = require_body_type(request, protobuf=scope.kind.builtin)
     body = await request.body(scope.services.max_body_bytes)
     params = read_write_params(request, "CreateOptions")

@@ -37,7 +37,7 @@ async def patch(request: Request, scope: Scope) -> Response:
     patch_type = request.header(b"content-type").partition(";")[0]
     if patch_type not in scope.patch_types:
         raise _unsupported(scope)
-    accepted = negotiate(request, protobuf=scope.kind.builtin)
+    accepted = negotiate(request, protobuf=scope.kind.builtin, tables=scope.tables)
     body = await request.body(scope.services.max_body_bytes)
     apply = patch_type == APPLY_PATCH
     params = read_write_params(request, "PatchOptions", apply=apply)

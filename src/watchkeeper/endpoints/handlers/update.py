@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 async def update(request: Request, scope: Scope) -> Response:
     """Decode, default, admit, validate and store a new state."""
-    accepted = negotiate(request, protobuf=scope.kind.builtin)
+    accepted = negotiate(request, protobuf=scope.kind.builtin, tables=scope.tables)
     body = await request.body(scope.services.max_body_bytes)
     params = read_write_params(request, "UpdateOptions")
     media_type = require_body_type(request, protobuf=scope.kind.builtin)
