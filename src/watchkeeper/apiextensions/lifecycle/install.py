@@ -18,6 +18,8 @@ Object = dict[str, Any]
 
 _CONTEXT = Context(user=LOOPBACK)
 _PATIENCE = 10.0
+_AT_ONCE = 32
+"""How many are written together, so that storage can commit them together."""
 _CARRIED = ("labels", "annotations")
 
 
@@ -32,7 +34,14 @@ async def install_definitions(
 
     The definitions are taken over: they are changed in place.
     """
-    written = [await _install(definition, store, kind) for definition in definitions]
+    written: list[StoredObject] = []
+    for first in range(0, len(definitions), _AT_ONCE):
+        batch = definitions[first : first + _AT_ONCE]
+        outcomes = await asyncio.gather(*(_install(each, store, kind) for each in batch), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+            written.append(outcome)
     missing: list[str] = []
     for stored in written:
         name = stored.key.rpartition("/")[2]
