@@ -199,3 +199,19 @@ def test_errors_are_indented_for_those_who_ask_for_that_or_accept_nothing_that_t
         text = httpx.get(f"{server.url}{CONFIGMAPS}/absent", headers=sent).text
         assert len(text.strip().splitlines()) >= lines
         assert lines > 1 or len(text.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("path", [f"{CONFIGMAPS}/c?resourceVersion=x", f"{CONFIGMAPS}?watch=1&resourceVersion=x"])
+def test_a_version_that_is_none_is_nobodys_fault_but_in_lists(server: Handle, path: str) -> None:
+    status = ask(server, "GET", path).json()
+    why = 'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'
+    assert (status["code"], status.get("reason"), status["message"]) == (500, None, why)
+    listed = ask(server, "GET", f"{CONFIGMAPS}?resourceVersion=x").json()
+    assert (listed["code"], listed["message"]) == (400, f"invalid resource version: {why}")
+
+
+@pytest.mark.parametrize("query", ["limit=%zz", "limit=x;y", "limit=1&timeoutSeconds=%"])
+def test_malformed_parts_of_a_query_do_not_count(server: Handle, query: str) -> None:
+    headers = {"Authorization": f"Bearer {server.token}"}
+    url = httpx.URL(server.url + CONFIGMAPS).copy_with(query=query.encode())
+    assert httpx.get(url, headers=headers).status_code == 200

@@ -26,6 +26,9 @@ def to_api_error(error: storage.StorageError, resource: GroupResource, name: str
         case storage.PreconditionFailed():
             why = f"StorageError: invalid object, Code: 4, Key: {error.key}, ResourceVersion: 0"
             return errors.conflict(resource, name, f"{why}, AdditionalErrorMsg: {error}")
+        case storage.InvalidResourceVersion() if verb in ("get", "watch"):
+            # Only lists are told that it is their fault: the reference has no better words here.
+            return ApiError(500, "", error.fault)
         case storage.InvalidRequest():
             return errors.bad_request(str(error))
         case storage.TooLargeResourceVersion():

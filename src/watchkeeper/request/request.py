@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
@@ -13,6 +14,16 @@ from watchkeeper.request.user import ANONYMOUS, User
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
+
+
+_bad_escape = re.compile("%(?![0-9A-Fa-f]{2})").search
+
+
+def _well_formed(query: str) -> str:
+    """A query without the pairs that Go's net/url passes over."""
+    if ";" not in query and "%" not in query:
+        return query
+    return "&".join([pair for pair in query.split("&") if ";" not in pair and not _bad_escape(pair)])
 
 
 class Request:
@@ -83,12 +94,12 @@ class Request:
 
     @property
     def params(self) -> dict[str, list[str]]:
-        """The query parameters, blank values kept."""
+        """The query parameters, blank values kept. What is malformed does not count, nor what has a semicolon."""
         found = self._params
         if found is None:
             found = {}
             if self.query:
-                for key, value in parse_qsl(self.query, keep_blank_values=True):
+                for key, value in parse_qsl(_well_formed(self.query), keep_blank_values=True):
                     found.setdefault(key, []).append(value)
             self._params = found
         return found

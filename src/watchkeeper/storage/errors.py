@@ -33,6 +33,14 @@ class InvalidRequest(StorageError):
     """The options make no sense: a malformed resource version, continue token, … The message is for the client."""
 
 
+class InvalidResourceVersion(InvalidRequest):
+    """A resource version that is no number; `fault` says so without telling what asks for one."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__(f"invalid resource version: {fault}")
+        self.fault = fault
+
+
 class TooLargeResourceVersion(StorageError):
     """The version asked for has not been reached in time. Ask again after `retry_after` seconds."""
 

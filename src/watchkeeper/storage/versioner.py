@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 
 from watchkeeper.meta.field import go_quote
-from watchkeeper.storage.errors import InvalidRequest
+from watchkeeper.storage.errors import InvalidResourceVersion
 
 _DIGITS = re.compile(r"[0-9]+").fullmatch
 _MAX = (1 << 64) - 1
 
 
 def parse_resource_version(text: str) -> int:
-    """The revision that a resourceVersion names; 0 for "" and "0". Raises InvalidRequest with the reference's words."""
+    """The revision that a resourceVersion names; 0 for "" and "0". Raises InvalidResourceVersion."""
     if not text or text == "0":
         return 0
     try:
         return parse_uint(text)
     except ValueError as error:
-        where = f"resourceVersion: Invalid value: {go_quote(text)}"
-        raise InvalidRequest(f"invalid resource version: {where}: {error}") from None
+        raise InvalidResourceVersion(f"resourceVersion: Invalid value: {go_quote(text)}: {error}") from None
 
 
 def parse_uint(text: str) -> int:
