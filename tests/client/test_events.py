@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+import pytest
+
+from watchkeeper.client import events
 from watchkeeper.client.config import ClientConfig
 from watchkeeper.client.dynamic import DynamicClient
 from watchkeeper.client.events import EVENTS, NORMAL, WARNING, EventRecorder
@@ -83,5 +86,43 @@ def test_a_server_that_is_away_loses_events_and_nothing_else() -> None:
             recorder.event({"metadata": {"name": "a"}}, NORMAL, "Made", "it was made")
         recorder.event({"metadata": {"name": "a"}}, NORMAL, "Made", "after the end")
         assert "0 to write" in repr(recorder)
+
+    run(scenario())
+
+
+def test_no_object_and_no_message_makes_the_teller_fail(kit: Any, namespace: str) -> None:
+    async def scenario() -> None:
+        client = kit.dynamic()
+        obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": namespace}}
+        recorder = EventRecorder(client, "tester")
+        for wrong in ({}, {"metadata": {}}, {"metadata": None}, None):
+            recorder.event(wrong, NORMAL, "Made", "it was made")  # type: ignore[arg-type]
+        recorder.event(obj, NORMAL, "Odd", object())  # type: ignore[arg-type]
+        recorder.event(obj, NORMAL, "Made", "it was made")
+        await recorder.close()
+        recorder.event(obj, NORMAL, "Late", "nobody writes any more")
+        found = (await client.resource(EVENTS, namespace=namespace).list())["items"]
+        assert [event["reason"] for event in found] == ["Made"]
+        await client.rest.close()
+
+    run(scenario())
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "_CLOSE_SECONDS", 0.05)
+
+    async def scenario() -> None:
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.close()
+
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        client = DynamicClient(RestClient(ClientConfig(url=f"http://127.0.0.1:{port}")))
+        recorder = EventRecorder(client, "tester")
+        recorder.event({"metadata": {"name": "a"}}, NORMAL, "Made", "it was made")
+        await asyncio.wait_for(recorder.close(), 5)
+        await client.rest.close()
+        server.close()
 
     run(scenario())

@@ -267,3 +267,52 @@ def test_nobody_there_is_told_and_so_are_urls_that_are_none() -> None:
     run(scenario())
     with pytest.raises(ValueError, match="no URL"):
         Transport("ftp://example.com")
+
+
+@pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"])
+def test_an_answer_that_does_not_come_is_not_waited_for_for_ever(beginning: bytes) -> None:
+    async def scenario() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(beginning)
+            await reader.read()
+            writer.close()
+
+        async with _server(serve) as url, RestClient(ClientConfig(url=url, timeout=0.05)) as rest:
+            with pytest.raises(ClientError, match=r"no answer within 0\.05 s"):
+                await rest.request("GET", "/")
+            if not beginning:
+                with pytest.raises(ClientError, match=r"no answer within 0\.05 s"):
+                    await rest.lines("/")
+
+    run(scenario())
+
+
+def test_a_stream_that_has_begun_may_be_silent_for_longer(kit: Any, namespace: str) -> None:
+    async def scenario() -> None:
+        maps = kit.dynamic().resource(MAPS, namespace=namespace)
+        maps.rest = kit.rest(timeout=1.0)
+        watch = await maps.watch(resourceVersion=(await maps.list())["metadata"]["resourceVersion"])
+        await asyncio.sleep(1.2)
+        await maps.create({"metadata": {"name": "late"}})
+        assert [obj["metadata"]["name"] async for _, obj in _first(watch, 1)] == ["late"]
+
+    run(scenario())
+
+
+def test_who_is_asked_to_stay_away_for_long_is_told_at_once() -> None:
+    async def scenario() -> None:
+        asked = 0
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal asked
+            asked += 1
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 429 Too Many\r\nRetry-After: 99999999999\r\nContent-Length: 5\r\n\r\nlater")
+            writer.close()
+
+        async with _server(serve) as url, RestClient(ClientConfig(url=url)) as rest:
+            with pytest.raises(ApiError, match="later") as caught:
+                await rest.request("GET", "/")
+        assert (caught.value.code, asked) == (429, 1)
+
+    run(scenario())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 import yaml
 from stored_values import put
 
+from watchkeeper.client.errors import ClientError
 from watchkeeper.server import cli
+from watchkeeper.server.transfer.importing import Import
 from watchkeeper.server.transfer.interface import TransferError
 from watchkeeper.server.transfer.manifests import read_manifests, write_manifests
 from watchkeeper.testing import Server
@@ -278,3 +281,34 @@ def test_what_only_resembles_a_manifest_is_refused(tmp_path: Path, text: str, wr
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises(TransferError, match=wrong):
         read_manifests([str(tmp_path)])
+
+
+def test_when_nobody_answers_any_more_nothing_is_still_under_way() -> None:
+    class Client:
+        """One object is answered by nobody; all others take long."""
+
+        def __init__(self) -> None:
+            self.under_way = 0
+            self.rest = type("Rest", (), {"config": type("Config", (), {"namespace": "default"})})
+
+        async def of_kind(self, api_version: str, kind: str, *, namespace: str) -> Any:
+            return self
+
+        namespace = "default"
+
+        async def patch(self, name: str, obj: Any, **_: Any) -> None:
+            self.under_way += 1
+            try:
+                await asyncio.sleep(0.01 if name == "c3" else 60)
+                raise ClientError("nobody is there")
+            finally:
+                self.under_way -= 1
+
+    async def run_import() -> None:
+        client = Client()
+        objects = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{n}"}} for n in range(8)]
+        with pytest.raises(TransferError, match="nobody is there"):
+            await Import(client).run(objects)  # type: ignore[arg-type]
+        assert client.under_way == 0
+
+    asyncio.run(run_import())

@@ -188,3 +188,34 @@ def test_a_wrong_key_shows_at_start(tmp_path: Path) -> None:
         assert await factory.health() == {"etcd": ""}
 
     with_factory(test, encryption=encryption(1))
+
+
+class Stuck(MemoryKV):
+    """A store that cannot be closed, and says for which keys."""
+
+    async def close(self) -> None:
+        await super().close()
+        raise Unavailable("it does not end")
+
+
+def test_closing_goes_on_past_a_backend_that_fails_and_tells_of_it_in_the_end() -> None:
+    elsewhere = {EVENTS: ("https://events:2379",), SECRETS: ("https://secrets:2379",)}
+
+    async def run(stuck: list[tuple[str, ...]]) -> None:
+        opened: dict[tuple[str, ...], MemoryKV] = {}
+
+        async def open_kv(config: BackendConfig) -> KV:
+            opened[config.servers] = Stuck() if config.servers in stuck else MemoryKV()
+            return opened[config.servers]
+
+        factory = StorageFactory(ETCD, open_kv, overrides=elsewhere)
+        await factory.open()
+        await factory.storage(PODS, CODEC).create("/registry/pods/a/x", {"metadata": {"name": "x"}})
+        with pytest.raises(Unavailable if len(stuck) == 1 else ExceptionGroup):
+            await factory.close()
+        assert len(opened) == 3
+        assert all("closed" in repr(kv) for kv in opened.values())
+        await factory.close()
+
+    asyncio.run(run([ETCD.servers]))
+    asyncio.run(run([ETCD.servers, ("https://events:2379",)]))

@@ -30,6 +30,11 @@ class ClientConfig:
     user_agent: str = "watchkeeper-client"
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent with each request, such as Impersonate-User."""
+    timeout: float = 75.0
+    """Seconds until an answer counts as missing, or, where a stream is asked for, its beginning; 0 is never.
+
+    API servers end requests after 60 s unless told otherwise, with an answer that says so.
+    """
 
     def bearer_token(self) -> str:
         """The token of this moment, "" for none. Raises OSError."""

@@ -26,6 +26,8 @@ EVENTS = GroupVersionResource("", "v1", "events")
 NORMAL, WARNING = "Normal", "Warning"
 _MAX_KNOWN = 4096
 _MAX_WAITING = 1000
+_CLOSE_SECONDS = 10.0
+"""How long what waits at the end may take to be written."""
 _BURST, _RATE = 25, 1 / 300
 """How many events about one object are written, and how many more a second."""
 
@@ -75,17 +77,23 @@ class EventRecorder:
         await self.close()
 
     async def close(self) -> None:
-        """Take no more events, and return once those that there are have been written or given up. Idempotent."""
+        """Take no more events; return once those that there are have been written, soon, or given up. Idempotent."""
         self._waiting.close(_Closed())
         if self._writer is not None:
-            await asyncio.wait([self._writer])
+            await asyncio.wait([self._writer], timeout=_CLOSE_SECONDS)
         await self._tasks.close()
 
     def event(self, obj: Object, kind: str, reason: str, message: str) -> None:
         """Tell of something about an object: `kind` is NORMAL or WARNING, `reason` one word in CamelCase.
 
-        Never waits and never fails; events are dropped when there are too many.
+        Never waits and never fails, whatever the object is; events are dropped when there are too many.
         """
+        try:
+            self._accept(obj, kind, reason, message)
+        except Exception:
+            log.exception("an event %s cannot be told", reason)
+
+    def _accept(self, obj: Object, kind: str, reason: str, message: str) -> None:
         event = self._event(obj, kind, reason, message)
         if not self._is_allowed(event):
             log.debug("too many events about %s", event["involvedObject"])
@@ -136,6 +144,9 @@ class EventRecorder:
                 await self._write(event)
             except (ApiError, ClientError) as problem:
                 log.warning("event %s about %s is lost: %s", event["reason"], event["involvedObject"]["name"], problem)
+            except Exception:
+                # One that cannot be written keeps nobody else's from being written.
+                log.exception("event %s about %s is lost", event["reason"], event["involvedObject"]["name"])
 
     async def _write(self, event: Object) -> None:
         involved = tuple(sorted(i for i in event["involvedObject"].items() if i[0] != "resourceVersion"))

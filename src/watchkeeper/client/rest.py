@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections import deque
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import orjson
@@ -16,10 +17,13 @@ from watchkeeper.client.errors import ClientError, error_of
 from watchkeeper.client.transport import Body, Response, Transport
 
 Json = Any
+T = TypeVar("T")
 Query = Iterable[tuple[str, str]]
 
 JSON = "application/json"
 _MAX_ATTEMPTS = 10
+_MAX_WAIT_SECONDS = 60.0
+"""Who is asked to stay away for longer is told at once: waiting would look as if nothing happened."""
 
 
 class RestClient:
@@ -49,13 +53,14 @@ class RestClient:
     ) -> Json:
         """The JSON of the answer. Raises ApiError for what the server refuses, ClientError when it does not answer.
 
-        When the server asks to come again later (Retry-After with 429 or 5xx) that is done, ten times at most.
+        When the server asks to come again later (Retry-After with 429 or 5xx) that is done, ten times at most, and not
+        when it is to be later than in a minute.
         """
         target = _target(path, query)
         data = b"" if body is None else body if isinstance(body, bytes) else orjson.dumps(body)
         for attempt in range(_MAX_ATTEMPTS):
             headers = self._headers(content_type if data else "")
-            response = await self._transport.request(method, target, headers, data)
+            response = await self._in_time(self._transport.request(method, target, headers, data))
             wait = _retry_after(response)
             if wait is None or attempt == _MAX_ATTEMPTS - 1:
                 break
@@ -75,10 +80,19 @@ class RestClient:
 
     async def lines(self, path: str, *, query: Query = ()) -> Lines:
         """The lines of an answer as they come, as a watch gives them. Raises ApiError, ClientError. Close it."""
-        body = await self._transport.open("GET", _target(path, query), self._headers(""))
+        body = await self._in_time(self._transport.open("GET", _target(path, query), self._headers("")))
         if body.status >= 400:
-            self._result(Response(body.status, body.headers, b"".join([piece async for piece in body])))
+            self._result(Response(body.status, body.headers, await self._in_time(_whole(body))))
         return Lines(body)
+
+    async def _in_time(self, answer: Coroutine[Any, Any, T]) -> T:
+        """What comes, if it comes in time. Raises ClientError if it does not."""
+        seconds = self.config.timeout
+        try:
+            async with asyncio.timeout(seconds or None):
+                return await answer
+        except TimeoutError:
+            raise ClientError(f"{self.config.url}: no answer within {seconds:g} s") from None
 
     def _headers(self, content_type: str) -> dict[str, str]:
         config = self.config
@@ -105,7 +119,12 @@ def _retry_after(response: Response) -> float | None:
     if response.status != 429 and response.status < 500:
         return None
     text = response.headers.get("retry-after", "")
-    return float(text) if text.isascii() and text.isdigit() else None
+    wait = float(text) if text.isascii() and text.isdigit() else None
+    return wait if wait is not None and wait <= _MAX_WAIT_SECONDS else None
+
+
+async def _whole(body: Body) -> bytes:
+    return b"".join([piece async for piece in body])
 
 
 class Lines:

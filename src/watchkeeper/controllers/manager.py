@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from watchkeeper.aio.together import close_all
 from watchkeeper.controllers.garbage_collector import GarbageCollector
 from watchkeeper.controllers.loopback import Loopback, controller_user
 from watchkeeper.controllers.namespace import NamespaceController
@@ -77,5 +78,4 @@ class ControllerManager:
 
     async def close(self) -> None:
         """Stop them all."""
-        for controller in reversed(self._controllers):
-            await controller.close()
+        await close_all(controller.close for controller in reversed(self._controllers))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.aio.together import together
 from watchkeeper.apis.core.service_address_validation import is_ipv6
 from watchkeeper.apis.networking.ipaddress import MANAGER, MANAGER_LABEL, address_object
 from watchkeeper.meta.errors import ApiError
@@ -116,9 +117,11 @@ class ServiceRecords:
             while self._next:
                 batch, self._next = self._next, _Batch()
                 try:
-                    await asyncio.gather(
-                        *(self._write(address, owner) for address, owner in batch.addresses.items()),
-                        *(self._delete(ENDPOINTS, namespace, name) for namespace, name in batch.endpoints),
+                    await together(
+                        [
+                            *(self._write(address, owner) for address, owner in batch.addresses.items()),
+                            *(self._delete(ENDPOINTS, namespace, name) for namespace, name in batch.endpoints),
+                        ]
                     )
                 finally:
                     batch.written.set()

@@ -11,6 +11,7 @@ from watchkeeper.admission.expression.checking import CheckedExpressions
 from watchkeeper.admission.interface import Chain, Plugin
 from watchkeeper.admission.quota.plugin import ResourceQuotas
 from watchkeeper.admission.readiness import ConfigurationKnown
+from watchkeeper.aio.together import close_all
 from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
 from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
 from watchkeeper.apis.catalog import ResourceInfo
@@ -224,9 +225,12 @@ class Assembly:
         self.services.stopping = True
         for watcher in list(self.services.watchers):
             watcher.close()
-        await self.quotas.close()
-        await self.custom.close()
-        await self.records.close()
-        if self.sharing is not None:
-            await self.sharing.close()
         self.webhooks.close()
+        await close_all(
+            [
+                self.quotas.close,
+                self.custom.close,
+                self.records.close,
+                *([self.sharing.close] if self.sharing is not None else []),
+            ]
+        )

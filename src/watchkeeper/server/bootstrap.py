@@ -6,11 +6,11 @@ is missing; what is there stays as somebody may have changed it, unless it asks 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from watchkeeper.aio.together import together
 from watchkeeper.authz.bootstrap.policy import initial_policy
 from watchkeeper.authz.bootstrap.reconcile import reconciled
 from watchkeeper.meta.errors import ApiError
@@ -126,7 +126,7 @@ class Bootstrap:
                 elif reconcile is not None and (better := reconcile(stored.data(), obj)) is not None:
                     work.append(self._replace(store, stored, better))
         for start in range(0, len(work), _AT_A_TIME):
-            await asyncio.gather(*work[start : start + _AT_A_TIME])
+            await together(work[start : start + _AT_A_TIME])
 
     @staticmethod
     async def _there(store: Store, wanted: list[Object]) -> dict[str, StoredObject]:

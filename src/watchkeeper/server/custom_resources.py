@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.aio.together import close_all
 from watchkeeper.apiextensions.definition.behavior import DEFINITION_BEHAVIOR
 from watchkeeper.apiextensions.definition.defaults import set_defaults
 from watchkeeper.apiextensions.definition.model import GROUP, KIND
@@ -109,9 +110,11 @@ class CustomResourceSupport:
 
     async def close(self) -> None:
         """End all of them. Idempotent."""
-        await self.controller.close()
-        await asyncio.gather(*self._closing)
-        await self._tasks.close()
+        await close_all([self.controller.close, self._closed, self._tasks.close])
+
+    async def _closed(self) -> None:
+        """Wait for the storages that are being closed; what fails there has been logged."""
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
     # -- Backend --------------------------------------------------------------------------------------------------
 

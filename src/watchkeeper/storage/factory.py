@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.aio.together import close_all, together
 from watchkeeper.kv.errors import KVError
 from watchkeeper.kv.interface import KV, Status, prefix_end
 from watchkeeper.meta.gvk import GroupResource
@@ -212,11 +214,11 @@ class StorageFactory:
     async def health(self) -> dict[str, str]:
         """What is wrong with each backend and with key management; "" for nothing."""
         checks = {name: check() for name, check in self.checks().items()}
-        return dict(zip(checks, await asyncio.gather(*checks.values()), strict=True))
+        return dict(zip(checks, await together(checks.values()), strict=True))
 
-    def checks(self) -> dict[str, Callable[[], Awaitable[str]]]:
+    def checks(self) -> dict[str, Callable[[], Coroutine[Any, Any, str]]]:
         """The health checks by name; each tells what is wrong, "" for nothing."""
-        found: dict[str, Callable[[], Awaitable[str]]] = {
+        found: dict[str, Callable[[], Coroutine[Any, Any, str]]] = {
             self._name(backend): functools.partial(self._check, backend) for backend in self._backends.values()
         }
         if self._encryption is not None and self._encryption.may_need_plugins:
@@ -252,15 +254,20 @@ class StorageFactory:
         return found
 
     async def close(self) -> None:
-        """Close storages, encryption and backends, in this order. Idempotent."""
-        await asyncio.gather(*(storage.close() for storage in self._storages.values()), return_exceptions=True)
-        self._storages.clear()
-        await self._tasks.close()
-        if self._encryption is not None:
-            await self._encryption.close()
-        for backend in self._backends.values():
-            await backend.kv.close()
-        self._backends.clear()
+        """Close storages, encryption and backends, in this order. Idempotent.
+
+        All of them, whatever happens; then what went wrong is raised.
+        """
+        storages, self._storages = self._storages, {}
+        backends, self._backends = self._backends, {}
+        await close_all(
+            [
+                *(storage.close for storage in storages.values()),
+                self._tasks.close,
+                *([self._encryption.close] if self._encryption is not None else []),
+                *(backend.kv.close for backend in backends.values()),
+            ]
+        )
 
 
 def _stored(resource: GroupResource) -> GroupResource:

@@ -17,6 +17,9 @@ Object = dict[str, Any]
 _HEADER = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _SCHEME = "pkg/util/webhook/client.go:71"
 """How the reference names the scheme that answers are read by."""
+MAX_YAML = 256 * 1024
+"""Bytes of an answer in YAML. No webhook is known that answers so, and reading it takes a second for each megabyte."""
+
 _JSON_TYPES = {bool: "bool", str: "string", int: "number", float: "number", list: "array", dict: "object"}
 
 
@@ -43,8 +46,11 @@ def read_review(body: bytes, kind: GroupVersionKind, schema: Schema) -> Object:
 
 
 def _parse(body: bytes) -> Any:
+    is_json = body.lstrip()[:1] == b"{"
+    if not is_json and len(body) > MAX_YAML:
+        raise WebhookError(f"the answer is not JSON, and with {len(body)} bytes too long to be read as YAML")
     try:
-        return read_json(body) if body.lstrip()[:1] == b"{" else load_yaml(body)
+        return read_json(body) if is_json else load_yaml(body)
     except JsonError as problem:
         raise _header_error(str(problem)) from problem
     except ValueError as problem:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
+from watchkeeper.aio.together import together
 from watchkeeper.endpoints.metrics import Family, Sample
 from watchkeeper.kv.interface import Status
 from watchkeeper.registry.store import Store
@@ -40,7 +41,7 @@ class StorageMetrics:
         """Of resources that are not in memory."""
         asked = [store for store in self._stores if not _in_memory(store.storage)]
         async with asyncio.timeout(_PATIENCE):
-            counts = await asyncio.gather(*(_stored(store.storage).count(f"{store.prefix}/") for store in asked))
+            counts = await together(_stored(store.storage).count(f"{store.prefix}/") for store in asked)
         return {str(store.resource): count for store, count in zip(asked, counts, strict=True)}
 
     async def collect(self) -> Iterable[Family]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from itertools import groupby
 
+from watchkeeper.aio.together import together
 from watchkeeper.client.dynamic import APPLY_PATCH, DynamicClient, ResourceClient
 from watchkeeper.client.errors import ClientError
 from watchkeeper.meta.errors import ApiError
@@ -33,7 +34,7 @@ class Import:
         for _, group in groupby(objects, rank):
             wave = list(group)
             for start in range(0, len(wave), _AT_A_TIME):
-                await asyncio.gather(*(self._apply(obj) for obj in wave[start : start + _AT_A_TIME]))
+                await together(self._apply(obj) for obj in wave[start : start + _AT_A_TIME])
             if group_kind(wave[0]) == DEFINITION and not self._dry_run:
                 await self._wait_for(wave)
         failed = f", {self._failed} failed" if self._failed else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.aio.together import close_all, together
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.storage.value.aes import CBC, GCM
 from watchkeeper.storage.value.config import ConfigError, Provider, Rule, parse_config
@@ -78,14 +78,13 @@ class _Generation:
 
     async def start(self) -> None:
         """Ask all plugins once, then keep asking."""
-        await asyncio.gather(*(plugin.probe() for plugin in self.plugins))
+        await together(plugin.probe() for plugin in self.plugins)
         for plugin in self.plugins:
             self._tasks.start(f"kms-{plugin.name}", plugin.watch_plugin())
 
     async def close(self) -> None:
         await self._tasks.close()
-        for plugin in self.plugins:
-            await plugin.close()
+        await close_all(plugin.close for plugin in self.plugins)
 
 
 class _Current:
