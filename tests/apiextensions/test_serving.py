@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -233,3 +234,77 @@ def test_tables_show_the_columns_that_the_definition_names(api: Any, kit: Any) -
         ["a", 3, "<invalid>", '[1,{"a":2}]', "True"],
         ["b", None, None, None, None],
     ]
+
+
+def test_a_definition_in_a_group_of_the_server_takes_nothing_from_what_is_built_in(api: Any, kit: Any) -> None:
+    api.group = group = "networking.k8s.io"
+    approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/1"}
+    policies = f"/apis/{group}/v1/namespaces/{api.namespace}/networkpolicies"
+    before = api.call("GET", f"/apis/{group}").body
+
+    def define(plural: str, *names: str) -> str:
+        versions = [kit.version(name, storage=i == 0) for i, name in enumerate(names)]
+        definition = api.definition(*versions, plural=plural)
+        definition["metadata"]["annotations"] = approved
+        name = f"{plural}.{group}"
+        assert api.call("POST", DEFINITIONS, definition).status == 201
+        kit.eventually(lambda: api.has_condition(name, "Established"))
+        return f"{DEFINITIONS}/{name}"
+
+    policy = {"metadata": {"name": "kept"}, "spec": {"podSelector": {}}}
+    assert api.call("POST", policies, policy).status == 201
+    made = [define("networkpolicies", "v1", "v7"), define("gizmos", "v1"), define("widgets", "v2")]
+    listed = api.call("GET", f"/apis/{group}").body["versions"]
+    assert [v["version"] for v in listed] == ["v1", "v7", "v2"]
+    # At v1 there is what is built in; what is defined has objects of its own.
+    assert api.call("GET", f"/apis/{group}/v1/namespaces/default/gizmos").status == 404
+    assert api.call("GET", f"{policies}/kept").body["kind"] == "NetworkPolicy"
+    assert api.call("GET", policies.replace("v1", "v7")).body["items"] == []
+    assert api.call("POST", api.path("v2"), api.widget("w", {}, "v2")).status == 201
+    for path in made:
+        assert api.call("DELETE", path).status == 200
+    kit.eventually(lambda: all(api.call("GET", path).status == 404 for path in made))
+    assert api.call("GET", f"/apis/{group}").body == before
+    assert api.call("DELETE", f"{policies}/kept").status == 200
+
+
+def test_a_definition_may_have_a_hundred_versions(api: Any, kit: Any) -> None:
+    api.install(*(kit.version(f"v{i}", storage=i == 1) for i in range(1, 101)))
+    versions = [v["version"] for v in api.call("GET", f"/apis/{api.group}").body["versions"]]
+    assert versions == [f"v{i}" for i in range(100, 0, -1)]
+    assert api.call("POST", api.path("v50"), api.widget("a", {"n": 1}, "v50")).status == 201
+    assert api.call("GET", f"{api.path('v99')}/a").body["apiVersion"] == f"{api.group}/v99"
+    paths = api.call("GET", "/openapi/v3").body["paths"]
+    assert sum(path.startswith(f"apis/{api.group}/") for path in paths) == 100
+
+
+def test_discovery_and_openapi_answer_while_definitions_come_and_go(apis: Any, kit: Any) -> None:
+    api, *others = apis(8)
+    seen: list[int] = []
+    stop = threading.Event()
+
+    def ask() -> None:
+        while not stop.is_set():
+            seen.extend(api.call("GET", path).status for path in ("/apis", "/openapi/v2", "/openapi/v3"))
+
+    def churn(each: Any) -> set[str]:
+        for number in range(4):
+            plural = f"widgets{number}s"
+            assert api.call("POST", DEFINITIONS, each.definition(kit.version(), plural=plural)).status == 201
+            if number % 2:
+                assert api.call("DELETE", f"{DEFINITIONS}/{plural}.{each.group}").status == 200
+        return {"widgets0s", "widgets2s"}
+
+    with ThreadPoolExecutor(10) as pool:
+        asking = [pool.submit(ask) for _ in range(3)]
+        try:
+            kept = list(pool.map(churn, others))
+        finally:
+            stop.set()
+    assert all(each.exception() is None for each in asking)
+    assert set(seen) == {200}
+    for each, plurals in zip(others, kept, strict=True):
+        path = f"/apis/{each.group}/v1"
+        kit.eventually(lambda p=path, k=plurals: {r["name"] for r in api.call("GET", p).body["resources"]} == k)
+        document = api.call("GET", f"/openapi/v3{path}").body
+        assert {p.rsplit("/", 1)[1] for p in document["paths"] if "{" not in p} == plurals

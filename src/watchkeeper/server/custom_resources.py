@@ -120,11 +120,11 @@ class CustomResourceSupport:
 
     def prefix(self, resource: GroupResource) -> str:
         """The key under which the objects of a resource are."""
-        return self._storage.prefix(resource)
+        return self._storage.prefix(resource, custom=True)
 
     def open_storage(self, resource: GroupResource, codec: JsonCodec) -> Interface:
         """Storage for a custom resource."""
-        return self._storage.make(resource, codec)
+        return self._storage.make(resource, codec, custom=True)
 
     def close_storage(self, storage: Interface) -> None:
         """Close it in the background."""

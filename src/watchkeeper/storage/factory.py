@@ -24,7 +24,7 @@ from watchkeeper.storage.errors import CorruptObject, StorageError, Unreachable
 from watchkeeper.storage.interface import Interface, StoredObject
 from watchkeeper.storage.kv_errors import translate
 from watchkeeper.storage.leases import LeaseManager
-from watchkeeper.storage.prefixes import resource_prefix
+from watchkeeper.storage.prefixes import custom_prefix, resource_prefix
 from watchkeeper.storage.store import Store
 from watchkeeper.storage.value.encryption import Encryption
 from watchkeeper.storage.value.interface import Transformer
@@ -118,9 +118,10 @@ class StorageFactory:
         """How a resource is encrypted, if encryption is configured at all."""
         return self._encryption.transformer(resource) if self._encryption is not None else None
 
-    def prefix(self, resource: GroupResource) -> str:
-        """The key under which a resource lies."""
-        return resource_prefix(resource.group, resource.resource, root=self._config.prefix)
+    def prefix(self, resource: GroupResource, *, custom: bool = False) -> str:
+        """The key under which a resource lies; `custom` ones never lie where a built-in one does."""
+        prefix_of = custom_prefix if custom else resource_prefix
+        return prefix_of(resource.group, resource.resource, root=self._config.prefix)
 
     def storage(self, resource: GroupResource, codec: JsonCodec, *, index_fields: Sequence[str] = ()) -> Interface:
         """The storage of a resource, cached unless it is not to be. Made once; `drop` it to make it anew."""
@@ -131,9 +132,15 @@ class StorageFactory:
         return made
 
     def make(
-        self, resource: GroupResource, codec: JsonCodec, *, index_fields: Sequence[str] = (), cached: bool = True
+        self,
+        resource: GroupResource,
+        codec: JsonCodec,
+        *,
+        index_fields: Sequence[str] = (),
+        cached: bool = True,
+        custom: bool = False,
     ) -> Interface:
-        """A storage that its owner closes, such as that of a custom resource, whose definition may come back.
+        """A storage that its owner closes, such as that of a `custom` resource, whose definition may come back.
 
         `cached`: whether what it holds is kept in memory, unless nothing is.
         """
@@ -141,7 +148,7 @@ class StorageFactory:
         store = Store(
             backend.kv,
             codec,
-            self.prefix(resource),
+            self.prefix(resource, custom=custom),
             transformer=self.transformer(resource),
             clock=self._clock,
             leases=backend.leases,

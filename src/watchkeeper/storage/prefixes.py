@@ -60,6 +60,11 @@ def resource_prefix(group: str, resource: str, *, root: str = RESOURCE_PREFIX) -
     return f"{root}/{group}/{resource}"
 
 
+def custom_prefix(group: str, resource: str, *, root: str = RESOURCE_PREFIX) -> str:
+    """The same for a custom resource, whose group is always in it, even where that is one of built-in resources."""
+    return f"{root}/{group}/{resource}"
+
+
 def object_key(prefix: str, namespace: str, name: str) -> str:
     """The key of one object under its resource's prefix; `namespace` is "" for cluster-scoped kinds."""
     return f"{prefix}/{namespace}/{name}" if namespace else f"{prefix}/{name}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from watchkeeper.apiextensions.conversion.interface import Converter
-from watchkeeper.apiextensions.serving.defined import Defined, version_order
+from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined, version_order
 from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.resource import Backend, CustomResource, converter_of
 from watchkeeper.apis.catalog import ResourceInfo
@@ -50,6 +50,7 @@ class CustomResources:
         self._groups: dict[str, set[str]] = {}
         """Group -> names of the definitions that are established."""
         self._builtin = frozenset(served.groups())
+        self._builtin_group_versions = {GroupVersion(g, v) for g in self._builtin for v in served.versions(g)}
         self._stale: set[str] = set()
         self._declared: set[str] = set()
         """Names of what was declared in Python, which no definition replaces."""
@@ -86,15 +87,15 @@ class CustomResources:
         kept = new.succeed(old) if old is not None else frozenset[str]()
         self._resources[defined.name] = new
         self._serve(new, kept)
-        names = {v.name for v in defined.served_versions}
-        for version in old.defined.served_versions if old is not None else ():
+        names = {v.name for v in self._served_versions(defined)}
+        for version in self._served_versions(old.defined) if old is not None else ():
             if version.name not in names:
                 self._end(defined, version.name)
         self._note(defined)
 
     def _serve(self, resource: CustomResource, kept: frozenset[str]) -> None:
         defined = resource.defined
-        for version in defined.served_versions:
+        for version in self._served_versions(defined):
             before = self._served.find(defined.group, version.name, defined.plural)
             self._served.add(resource.served(version), custom=defined.group not in self._builtin)
             if before is not None and version.name not in kept:
@@ -103,6 +104,11 @@ class CustomResources:
                 self._openapi.set_custom(
                     CustomVersion(resource.info(version), defined.list_kind, schema_json=version.schema_json)
                 )
+
+    def _served_versions(self, defined: Defined) -> list[VersionDefined]:
+        """Those that requests reach: where the server itself serves a group and version, it alone does."""
+        builtin, group = self._builtin_group_versions, defined.group
+        return [v for v in defined.served_versions if GroupVersion(group, v.name) not in builtin]
 
     def _end(self, defined: Defined, version: str) -> None:
         self._served.remove(defined.group, version, defined.plural)
@@ -124,7 +130,7 @@ class CustomResources:
         if resource is None:
             return
         defined = resource.defined
-        for version in defined.served_versions:
+        for version in self._served_versions(defined):
             self._end(defined, version.name)
         resource.close()
         self._groups.get(defined.group, set()).discard(name)
@@ -136,7 +142,7 @@ class CustomResources:
             found = self._discovery_group(group)
             if found is not None:
                 self._discovery.set_group(found)
-            elif group not in self._builtin:
+            else:
                 self._discovery.remove_group(group)
                 self._groups.pop(group, None)
         self._stale.clear()
@@ -152,9 +158,9 @@ class CustomResources:
                 if storage is not None:
                     at = stored.setdefault(info.gvr.version, {})
                     at[info.gvr.resource] = resource.defined.gvk(storage.name)
-        if not infos:
-            return None
         builtin = self._builtin_versions(group)
+        if not infos and not builtin:
+            return None
         versions = [
             DiscoveryVersion(version, tuple(infos[version]), stored.get(version, {}), custom=True)
             for version in sorted(infos, key=version_order)
