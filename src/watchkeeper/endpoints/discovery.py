@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.endpoints.discovery_entries import (
@@ -22,8 +21,6 @@ from watchkeeper.endpoints.discovery_entries import (
     storage_version_hash,
 )
 from watchkeeper.meta.gvk import GroupVersionKind
-
-AGGREGATED_MEDIA_TYPE: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +154,6 @@ def _aggregated(entries: list[GroupEntry]) -> Aggregated:
 
 
 __all__ = [
-    "AGGREGATED_MEDIA_TYPE",
     "Aggregated",
     "Discovery",
     "DiscoveryGroup",

@@ -19,7 +19,8 @@ YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 ACCEPTED = (JSON, YAML, PROTOBUF)
 STREAMS = ("application/json;stream=watch", f"{PROTOBUF};stream=watch")
-_ANY = frozenset({"*/*", "application/*"})
+ANY = frozenset({"*/*", "application/*"})
+"""The ranges that JSON is in."""
 _NAMED = frozenset({*ACCEPTED, "*/*"})
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _content_type = re.compile(
@@ -99,8 +100,8 @@ def wants_pretty(request: Request) -> bool:
 @lru_cache(maxsize=512)
 def accepted_form(header: str, *, transforms: bool, protobuf: bool, tables: bool = True) -> Accepted | None:
     """The form that an Accept header likes best among those that there are, None when it likes none."""
-    for media_type, params in _clauses(header):
-        if media_type in _ANY:
+    for media_type, params in clauses_of(header):
+        if media_type in ANY:
             media_type = JSON
         if media_type not in (JSON, YAML) and not (protobuf and media_type == PROTOBUF):
             continue
@@ -125,8 +126,8 @@ class _Clause:
     params: dict[str, str]
 
 
-def _clauses(header: str) -> list[tuple[str, dict[str, str]]]:
-    """The media types of a header with their parameters, those that the client likes best first."""
+def clauses_of(header: str) -> list[tuple[str, dict[str, str]]]:
+    """The media types and ranges of an Accept header with their parameters, those that the client likes best first."""
     clauses: list[_Clause] = []
     for text in header.split(","):
         clause = _parse(text)
@@ -152,7 +153,7 @@ def _before(one: _Clause, other: _Clause) -> bool:
 @lru_cache(maxsize=512)
 def media_ranges(header: str) -> tuple[str, ...]:
     """The media types and ranges of an Accept header, those that the client likes best first."""
-    return tuple(media_type for media_type, _ in _clauses(header))
+    return tuple(media_type for media_type, _ in clauses_of(header))
 
 
 def _parse(text: str) -> _Clause | None:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import orjson
 
-from watchkeeper.endpoints.discovery import AGGREGATED_MEDIA_TYPE, Aggregated, Discovery
-from watchkeeper.endpoints.negotiation import Accepted, negotiate, not_acceptable
+from watchkeeper.endpoints.discovery import Aggregated, Discovery
+from watchkeeper.endpoints.negotiation import ANY, JSON, YAML, Accepted, clauses_of, negotiate
 from watchkeeper.endpoints.render import finish
 from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.endpoints.router import method_not_allowed, not_found
 from watchkeeper.request.request import Request
+from watchkeeper.runtime.yaml import dump_yaml
 
 _AGGREGATED: Mapping[str, str] = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 
@@ -31,8 +32,8 @@ class DiscoveryPaths:
 
     def _core(self, request: Request, parts: list[str]) -> Response:
         if len(parts) == 1:
-            if _wants_aggregated(request):
-                return _aggregated(request, self._discovery.aggregated_core())
+            if media_type := _aggregated_type(request):
+                return _aggregated(request, self._discovery.aggregated_core(), media_type)
             host = request.header(b"host")
             return self._plain(request, self._discovery.core_versions(host))
         body = self._discovery.resource_list("", parts[1]) if len(parts) == 2 else None
@@ -43,8 +44,8 @@ class DiscoveryPaths:
     def _named(self, request: Request, parts: list[str]) -> Response:
         discovery = self._discovery
         if len(parts) == 1:
-            if _wants_aggregated(request):
-                return _aggregated(request, discovery.aggregated_groups())
+            if media_type := _aggregated_type(request):
+                return _aggregated(request, discovery.aggregated_groups(), media_type)
             return self._plain(request, discovery.group_list())
         group = discovery.group(parts[1])
         if group is None:
@@ -68,32 +69,37 @@ def _negotiated(request: Request) -> Accepted:
     return negotiate(request, protobuf=True, transforms=False)
 
 
-def _wants_aggregated(request: Request) -> bool:
-    """Whether the first acceptable form is the aggregated one. Raises a 406 when nothing is acceptable."""
+def _aggregated_type(request: Request) -> str:
+    """In which media type the aggregated form is asked for; "" when it is not.
+
+    Wherever it stands in the header it is preferred to the plain form, as the reference has it.
+    """
     header = request.header(b"accept")
     if "as=" not in header:
-        return False
-    for clause in header.split(","):
-        media_type, *rest = (p.strip() for p in clause.split(";"))
-        if media_type not in ("application/json", "*/*"):
+        return ""
+    for media_type, params in clauses_of(header):
+        if media_type in ANY:
+            media_type = JSON
+        if media_type not in (JSON, YAML) or params.get("sv"):
             continue
-        params = dict(p.split("=", 1) for p in rest if "=" in p)
-        if all(params.get(k) == v for k, v in _AGGREGATED.items()):
-            return True
-        if not params.keys() & _AGGREGATED.keys():
-            return False
-    raise not_acceptable()
+        stream = params.get("stream")
+        if stream and (stream != "watch" or media_type == YAML):
+            continue
+        if all(params.get(name) == value for name, value in _AGGREGATED.items()):
+            return media_type
+    return ""
 
 
-def _aggregated(request: Request, document: Aggregated) -> Response:
+def _aggregated(request: Request, document: Aggregated, media_type: str) -> Response:
     if request.method != "GET":
         raise method_not_allowed()
     etag = (b"etag", document.etag.encode())
     headers = (etag, (b"vary", b"Accept"), (b"cache-control", b"public"))
     if request.header(b"if-none-match") == document.etag:
         return Response(304, b"", headers)
-    media_type = (b"content-type", AGGREGATED_MEDIA_TYPE.encode())
-    return Response(200, document.body, (media_type, *headers))
+    body = document.body if media_type == JSON else dump_yaml(orjson.loads(document.body))
+    said = ";".join([media_type, *(f"{name}={value}" for name, value in _AGGREGATED.items())])
+    return Response(200, body, ((b"content-type", said.encode()), *headers))
 
 
 class RootPath:

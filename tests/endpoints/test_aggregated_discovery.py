@@ -1,0 +1,44 @@
+"""When discovery answers with everything at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle
+
+FORM = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Handle]:
+    with Server(insecure_http=True) as running:
+        yield running
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis"])
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        (f"application/json;{FORM}", f"application/json;{FORM}"),
+        (f"application/json, application/json;{FORM}", f"application/json;{FORM}"),
+        (f"application/json;{FORM};q=0.1, application/yaml;{FORM}", f"application/yaml;{FORM}"),
+        (f"*/*;{FORM}", f"application/json;{FORM}"),
+        (f"application/json;{FORM.replace('v2', 'v2beta1')}, application/json", "application/json"),
+        (f"application/json;{FORM};sv=v1, application/json", "application/json"),
+    ],
+)
+def test_the_aggregated_form_is_preferred_wherever_it_is_named(
+    server: Handle, path: str, accept: str, content_type: str
+) -> None:
+    answer = httpx.get(server.url + path, headers={"Authorization": f"Bearer {server.token}", "Accept": accept})
+    assert (answer.status_code, answer.headers["content-type"]) == (200, content_type)
+    assert ("APIGroupDiscoveryList" in answer.text) is ("as=" in content_type)
+
+
+def test_a_form_that_is_not_served_is_not_acceptable(server: Handle) -> None:
+    headers = {"Authorization": f"Bearer {server.token}", "Accept": f"application/json;{FORM.replace('v2', 'v9')}"}
+    assert httpx.get(f"{server.url}/apis", headers=headers).status_code == 406
