@@ -40,3 +40,22 @@ def test_an_estimate_spans_the_best_and_the_worst_case(source: str, low: int, hi
 def test_a_size_that_nothing_bounds_makes_the_cost_unbounded() -> None:
     program = ENV.compile("self.a.all(x, self.b.all(y, x != y))")
     assert program.estimate(lambda path: None).high == UNLIMITED
+
+
+@pytest.mark.parametrize(
+    ("source", "high"),
+    [
+        # Five items: each with each of them twice over, and a little more for texts that are put in order.
+        ("self.a.distinct().size() == 1", 65),
+        ("self.a.sort().size() == 1", 68),
+        ("[3, 1, 2].sort() == [1]", 50),
+        ("self.a.reverse().size() == 1", 20),
+        ("sets.contains(self.a, self.a)", 30),
+        ("sets.equivalent(self.a, self.a)", 55),
+        ("self.a.slice(1, 3).size() == 1", 17),
+        ("lists.range(4).size() == 1", 17),
+        ("[[1], [2]].flatten().size() == 1", 45),
+    ],
+)
+def test_functions_that_compare_all_items_cost_the_square_of_their_number(source: str, high: int) -> None:
+    assert ENV.compile(source).estimate(sizes).high == high

@@ -1,10 +1,14 @@
 """Expressions and their values, by the interpreter and by the compiled function."""
 
+import ipaddress
+
 import pytest
 
 from watchkeeper.cel import operators as op
 from watchkeeper.cel import types as t
 from watchkeeper.cel.environment import base_environment
+from watchkeeper.cel.library.addresses import AddressError, parse_address
+from watchkeeper.cel.source import CompileError, InstantiationError
 from watchkeeper.cel.values import CostLimitExceeded, EvalError, Uint
 
 DATA = {
@@ -17,6 +21,7 @@ ENV = base_environment().extend(
 )
 
 TRUE = [
+    "url('//x/y#z').getHost() == 'x' && url('/x').getHost() == '' && quantity('-') == quantity('0')",
     "self.min <= self.max && self.max % 2 == 1",
     "1 + 2 * 3 == 7 && -7 / 2 == -3 && -5 % 3 == -2",
     "self.ports.exists_one(p, p.name == 'main')",
@@ -78,13 +83,23 @@ def test_an_expression_is_true_in_both_evaluators(source: str) -> None:
         ("1 % 0", "modulus by zero"),
         ("9223372036854775807 + 1", "integer overflow"),
         ("0u - 1u", "unsigned integer overflow"),
-        ("int('x')", "type conversion error from 'string' to 'int'"),
+        ("int('x' + 'y')", "type conversion error from 'string' to 'int'"),
         ("duration('x' + 'y')", "type conversion error from 'string' to 'google.protobuf.Duration'"),
-        ("bool('x')", "type conversion error from 'string' to 'bool'"),
+        ("bool('x' + 'y')", "type conversion error from 'string' to 'bool'"),
         ("self.min + 'a'", "no such overload"),
         ("[0, 1].all(x, 1 / x == 1)", "division by zero"),
         ("optional.none().value()", "optional.none() dereference"),
-        ("{'a': 1, 'a': 2}", "Failed with repeated key: a"),
+        ("quantity('1Ki1')", "unable to parse quantity's suffix"),
+        (
+            "ip('1.2.3.400')",
+            'IP Address "1.2.3.400" parse error during conversion from string: ParseAddr("1.2.3.400"): '
+            "IPv4 field has value >255",
+        ),
+        (
+            "cidr('1.2.3.4/33')",
+            "network address parse error during conversion from string: network address parse error during conversion "
+            'from string: netip.ParsePrefix("1.2.3.4/33"): prefix length out of range',
+        ),
         ("'abc'.substring(3, 1)", "invalid substring range. start: 3, end: 1"),
         ("[1].slice(0, 2)", "cannot slice(0, 2), list is length 1"),
         (
@@ -121,3 +136,62 @@ def test_numbers_of_different_types_compare_by_value_but_booleans_do_not() -> No
 def test_a_variable_of_a_loop_hides_one_of_the_environment() -> None:
     env = base_environment().extend({"y.z": t.INT, "y": t.INT})
     assert env.compile("[{'z': 0}].exists(y, y.z == 0)").evaluate({"y.z": 42, "y": 1})[0] is True
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("int('x') == 1", "type conversion error from 'string' to 'int'"),
+        ("uint(-1) == 1u", "unsigned integer overflow"),
+        ("string(b'\\xff') == ''", "invalid UTF-8 in bytes, cannot convert to string"),
+        ("bool(string('x'))", "type conversion error from 'string' to 'bool'"),
+    ],
+)
+def test_a_constant_that_cannot_be_converted_makes_no_program(source: str, problem: str) -> None:
+    with pytest.raises(InstantiationError) as caught:
+        ENV.compile(source)
+    assert str(caught.value) == problem
+
+
+def test_the_last_value_of_a_repeated_key_counts() -> None:
+    assert ENV.compile("{self.min: 1, self.min: 2} == {self.min: 2}").evaluate(dict(DATA))[0] is True
+
+
+def test_exists_one_takes_one_variable_or_two_and_its_other_name_only_two() -> None:
+    assert ENV.compile("[5, 6].exists_one(i, v, i == 1)").evaluate(dict(DATA))[0] is True
+    assert ENV.compile("[5, 6].existsOne(i, v, v == 5)").evaluate(dict(DATA))[0] is True
+    with pytest.raises(CompileError, match="undeclared reference to 'existsOne'"):
+        ENV.compile("[5].existsOne(v, v == 5)")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("abc", "unable to parse IP"),
+        ("1.2.3", "IPv4 address too short"),
+        ("1.2.3.4.5", "IPv4 address too long"),
+        ("01.2.3.4", "IPv4 field has octet with leading zero"),
+        ("1..3.4", 'IPv4 field must have at least one digit (at ".3.4")'),
+        ("1.2.3.x", 'unexpected character (at "x")'),
+        ("1%eth0", "missing IPv6 address"),
+        ("fe80:::1", 'each colon-separated field must have at least one digit (at ":1")'),
+        ("g::1", 'each colon-separated field must have at least one digit (at "g::1")'),
+        ("12345::", 'each group must have 4 or less digits (at "12345::")'),
+        ("1::2::3", 'multiple :: in address (at ":3")'),
+        ("1:2:3", "address string too short"),
+        ("1:2:3:4:5:6:7:8:9", 'trailing garbage after address (at "9")'),
+        ("1:2:3:4:5:6:7:8::", "the :: must expand to at least one field of zeros"),
+        ("1:", 'colon must be followed by more characters (at ":")'),
+        ("::1%", "zone must be a non-empty string"),
+        ("1:1.2.3.4", 'embedded IPv4 address must replace the final 2 fields of the address (at "1.2.3.4")'),
+    ],
+)
+def test_what_is_no_address_is_told_as_go_tells_it(text: str, why: str) -> None:
+    with pytest.raises(AddressError) as caught:
+        parse_address(text)
+    assert str(caught.value) == f'ParseAddr("{text}"): {why}'
+
+
+@pytest.mark.parametrize("text", ["::", "::1", "1::", "fe80::1:2", "::1.2.3.4", "1:2:3:4:5:6:7:8", "10.0.0.255"])
+def test_addresses_are_read_as_python_reads_them(text: str) -> None:
+    assert parse_address(text) == (ipaddress.ip_address(text), "")

@@ -19,6 +19,7 @@ _KINDS: dict[str, str] = {
     "admissionregistration.k8s.io/v1beta1": (
         f"{_POLICIES} ValidatingWebhookConfiguration MutatingWebhookConfiguration"
     ),
+    "apiextensions.k8s.io/v1beta1": "CustomResourceDefinition",
     "authentication.k8s.io/v1alpha1": "SelfSubjectReview",
     "authentication.k8s.io/v1beta1": "SelfSubjectReview TokenReview",
     "authorization.k8s.io/v1beta1": _REVIEWS,

@@ -16,6 +16,8 @@ from watchkeeper.cel.words import words
 SELECT, LIST, MAP, STRUCT = 1, 10, 30, 40
 TRAVERSAL = 0.1
 REGEX = 0.25
+COMPARISON = 2.0
+"""Of a list's items with each other, each pair."""
 UNLIMITED = 2**64 - 1
 PER_CALL_LIMIT = 1_000_000
 RUNTIME_BUDGET = 10_000_000
@@ -38,6 +40,8 @@ ORDERING = frozenset(
 ONE_TRAVERSAL = frozenset(
     ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote", "string_format")
 )
+SETS = {"list_sets_contains_list": 1, "list_sets_intersects_list": 1, "list_sets_equivalent_list": 2}
+"""What each pair of items costs that these compare."""
 CONSTANT_EQUALITY = frozenset(
     ("kubernetes.Quantity", "kubernetes.NamedFormat", "kubernetes.URL", "kubernetes.Semver", "net.IP", "net.CIDR")
 )
@@ -134,13 +138,22 @@ def _contains_cidr(overload_id: str, args: list[Any], _: Any) -> int:
     return cost + (ceil(size_of(args[1]) * TRAVERSAL) if overload_id.endswith("_string") else 0)
 
 
-def _sort_cost(_: str, args: list[Any], __: Any) -> int:
-    size = size_of(args[0])
-    return size * size + LIST if size else LIST
+def _new_list(factor: float, size: int) -> int:
+    return int(size * factor) + 1 + LIST
+
+
+def _compare_all(_: str, args: list[Any], __: Any) -> int:
+    items = args[-1]
+    texts = bool(items) and isinstance(items[0], str | bytes)
+    return _new_list(COMPARISON + (TRAVERSAL if texts else 0), len(items) ** 2)
+
+
+def _sets(overload_id: str, args: list[Any], _: Any) -> int:
+    return 1 + size_of(args[0]) * size_of(args[1]) * SETS[overload_id]
 
 
 def _output(_: str, __: list[Any], result: Any) -> int:
-    return LIST + size_of(result)
+    return _new_list(1, size_of(result))
 
 
 def _selector(_: str, args: list[Any], __: Any) -> int:
@@ -166,6 +179,7 @@ _ACTUAL: dict[str, Actual] = {
     "validate": lambda _, args, __: ceil((1 + size_of(args[1])) * TRAVERSAL) * ceil(args[0].max_regex_size * REGEX),
     "_==_": _equality,
     **dict.fromkeys(("slice", "lists.range", "reverse"), _output),
-    "flatten": _output,
-    **dict.fromkeys(("distinct", "sort", "@sortByAssociatedKeys"), _sort_cost),
+    "flatten": lambda _, args, __: _new_list(args[1] if len(args) > 1 else 1, size_of(args[0])),
+    **dict.fromkeys(("distinct", "sort", "@sortByAssociatedKeys"), _compare_all),
+    **dict.fromkeys(("sets.contains", "sets.equivalent", "sets.intersects"), _sets),
 }

@@ -15,7 +15,7 @@ from watchkeeper.cel.interpreter import FieldReader, Structures
 from watchkeeper.cel.parser import parse
 from watchkeeper.cel.program import Program
 from watchkeeper.cel.types import Type, type_of
-from watchkeeper.cel.validators import check_patterns, validate
+from watchkeeper.cel.validators import check_constants, check_patterns, validate
 from watchkeeper.cel.values import EvalError, TypeValue
 
 Convert = Callable[[Any], Any]
@@ -147,6 +147,7 @@ class Environment(Structures):
         check(source, node, self)
         validate(source, node)
         check_patterns(node)
+        check_constants(node)
         return Program(source, node, self)
 
 

@@ -451,35 +451,51 @@ def _equality(e: _Estimator, node: Call, overload_id: str) -> Estimated | None:
     return ONE, None
 
 
-def _list_output(e: _Estimator, node: Call, overload_id: str) -> Estimated:
-    base = Span(costs.LIST, costs.LIST)
-    if node.function == "lists.range":
-        size = _literal_number(node.args[0]) or UNKNOWN
-    elif node.function == "slice":
-        start, end = (_literal_number(a) for a in node.args)
-        bounded = start is not None and end is not None
-        size = (
-            Span(0, max(end.high - start.high, 0))
-            if bounded and start and end
-            else Span(0, e.known(node.operands[0]).high)
-        )
-    else:
-        size = e.known(node.operands[0])
-    return base + size, size
+def _new_list(factor: float, size: Span) -> Estimated:
+    """What a function costs that goes through `size` items, or pairs of items, and makes a list."""
+    return size.by(factor) + ONE + Span(costs.LIST, costs.LIST), size
 
 
-def _list_quadratic(e: _Estimator, node: Call, overload_id: str) -> Estimated:
-    size = e.known(node.operands[0])
-    each = ONE
-    inner = node.operands[0].type.params
-    if inner and inner[0].kind in (Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP, Kind.STRUCT):
-        each += e.element_size(node.operands[0]).by(costs.TRAVERSAL)
-    return size * size * each + Span(costs.LIST, costs.LIST), size
+def _slice(e: _Estimator, node: Call, overload_id: str) -> Estimated:
+    start, end = _literal_number(node.args[0]), _literal_number(node.args[1])
+    most = e.known(node.operands[0]).high if end is None else end
+    return _new_list(1, _exactly((most - (start or 0)) % 2**64))
 
 
-def _literal_number(node: Expr) -> Span | None:
-    if isinstance(node, Literal) and isinstance(node.value, int) and node.value >= 0:
-        return Span(node.value, node.value)
+def _range(e: _Estimator, node: Call, overload_id: str) -> Estimated:
+    length = _literal_number(node.args[0])
+    return _new_list(1, _exactly(UNLIMITED if length is None else length))
+
+
+def _reverse(e: _Estimator, node: Call, overload_id: str) -> Estimated:
+    return _new_list(1, e.known(node.operands[0]))
+
+
+def _flatten(e: _Estimator, node: Call, overload_id: str) -> Estimated:
+    depth = _literal_number(node.args[0]) if node.args else 1
+    return _new_list(UNLIMITED if depth is None else depth, e.known(node.operands[0]))
+
+
+def _compare_all(e: _Estimator, node: Call, overload_id: str) -> Estimated:
+    """Each item with each other one; those of texts are dearer, unless they are only told apart."""
+    size = e.known(node.args[0] if node.args else node.operands[0])
+    texts = overload_id.startswith(("list_string_", "list_bytes_"))
+    return _new_list(costs.COMPARISON + (costs.TRAVERSAL if texts else 0), size * size)
+
+
+def _sets(e: _Estimator, node: Call, overload_id: str) -> Estimated:
+    first, second = (e.known(n) for n in node.args)
+    return (first * second).by(costs.SETS[overload_id]) + ONE, None
+
+
+def _exactly(size: int) -> Span:
+    return Span(size, size)
+
+
+def _literal_number(node: Expr) -> int | None:
+    """An integer that is written there; what is less than nothing counts as nothing."""
+    if isinstance(node, Literal) and isinstance(node.value, int) and not isinstance(node.value, bool):
+        return max(node.value, 0)
     return None
 
 
@@ -502,8 +518,12 @@ def _table() -> dict[str, Special]:
         (_contains_network, "containsIP containsCIDR"),
         (_validate, "validate"),
         (_equality, "_==_"),
-        (_list_output, "slice flatten lists.range reverse"),
-        (_list_quadratic, "distinct sort @sortByAssociatedKeys"),
+        (_slice, "slice"),
+        (_range, "lists.range"),
+        (_reverse, "reverse"),
+        (_flatten, "flatten"),
+        (_compare_all, "distinct sort @sortByAssociatedKeys"),
+        (_sets, "sets.contains sets.equivalent sets.intersects"),
     )
     for special, names in groups:
         table |= dict.fromkeys(names.split(), special)

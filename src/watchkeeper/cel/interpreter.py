@@ -307,8 +307,6 @@ class Interpreter:
                     if not _optional(value).present:
                         continue
                     value = value.value
-                if op.has_key(out, key):
-                    raise EvalError(f"Failed with repeated key: {key}")
                 out[key] = value
             a.pay(MAP)
             return out

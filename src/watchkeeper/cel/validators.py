@@ -5,14 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from watchkeeper.cel.ast import Call, Expr, ListExpr, Literal, MapExpr, children
-from watchkeeper.cel.conversions import to_duration, to_timestamp
+from watchkeeper.cel.conversions import (
+    to_bool,
+    to_bytes,
+    to_double,
+    to_duration,
+    to_int,
+    to_string,
+    to_timestamp,
+    to_uint,
+)
 from watchkeeper.cel.library.formatting import CLAUSES, parse_format, type_name
 from watchkeeper.cel.regex import RegexError, compile_pattern
 from watchkeeper.cel.source import CompileError, InstantiationError, Issue
 from watchkeeper.cel.types import Kind, Type, is_dyn, unwrap_optional
-from watchkeeper.cel.values import EvalError
+from watchkeeper.cel.values import EvalError, NoSuchOverload
 
 _CONVERSIONS: dict[str, Callable[[object], object]] = {"duration": to_duration, "timestamp": to_timestamp}
+
+_CONSTANT_CONVERSIONS: dict[str, Callable[[object], object]] = {
+    **_CONVERSIONS,
+    "bool": to_bool,
+    "bytes": to_bytes,
+    "double": to_double,
+    "int": to_int,
+    "string": to_string,
+    "uint": to_uint,
+}
 
 
 def validate(source: str, node: Expr) -> None:
@@ -67,6 +86,29 @@ def check_patterns(node: Expr) -> None:
                 raise InstantiationError(str(problem)) from None
     for child in children(node):
         check_patterns(child)
+
+
+def check_constants(node: Expr) -> None:
+    """Convert all constants that are converted, as is done once for all. Raises InstantiationError."""
+    _constant(node)
+
+
+def _constant(node: Expr) -> tuple[object] | None:
+    """The value of a literal, converted or not; None for all else."""
+    if isinstance(node, Literal):
+        return (node.value,)
+    found = [_constant(child) for child in children(node)]
+    if not isinstance(node, Call) or len(found) != 1 or found[0] is None:
+        return None
+    convert = _CONSTANT_CONVERSIONS.get(node.function)
+    if convert is None or node.target is not None:
+        return None
+    try:
+        return (convert(found[0][0]),)
+    except NoSuchOverload:
+        return None
+    except EvalError as problem:
+        raise InstantiationError(str(problem)) from None
 
 
 def _compile(pattern: object) -> object:

@@ -47,6 +47,12 @@ class OmitValue:
 OMIT_VALUE = OmitValue()
 
 
+class JsonText(str):
+    """Text that errors show as JSON instead of as Go quotes it: what the reference refers to by a pointer."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One thing that is wrong with one field."""
@@ -79,9 +85,9 @@ class FieldError:
 
 
 def format_value(value: Any) -> str:
-    """A value as the reference prints it: text quoted as Go's %q, null, and JSON for the rest."""
+    """A value as the reference prints it: text quoted as Go's %q (but for JsonText), null, and JSON for the rest."""
     if isinstance(value, str):
-        return go_quote(value)
+        return go_json(str(value)) if isinstance(value, JsonText) else go_quote(value)
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -22,6 +22,8 @@ _SUMMARY_LENGTH = 30
 _HEADER_TYPE = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _SCHEME_NAME = "pkg/api/legacyscheme/scheme.go:30"
 """How the reference names its scheme in errors."""
+_OTHER_SCHEME_NAMES = {"apiextensions.k8s.io": "pkg/apiserver/apiserver.go:55"}
+"""By the group of the resource: schemes of its own."""
 _OPTIONS_SCHEME_NAME = "pkg/apis/meta/internalversion/scheme/register.go:27"
 """And the one that has options."""
 _WRITE_OPTIONS = frozenset({"DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions"})
@@ -61,7 +63,8 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
         kind = _kind(scheme, expected, gvk)
         return _decode(kind, expected, {} if parsed is None else parsed, repeated, strict=strict)
     except (DecodeError, NotRegistered) as error:
-        why = f'{error} in scheme "{_SCHEME_NAME}"' if isinstance(error, NotRegistered) else str(error)
+        scheme_name = _OTHER_SCHEME_NAMES.get(expected.gvk.group, _SCHEME_NAME)
+        why = f'{error} in scheme "{scheme_name}"' if isinstance(error, NotRegistered) else str(error)
         raise cannot_be_handled(gvk, expected, why) from None
 
 

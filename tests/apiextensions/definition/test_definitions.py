@@ -384,3 +384,29 @@ def test_formats_that_nobody_knows_are_warned_about_once_they_come() -> None:
     assert DEFINITION_BEHAVIOR.warnings_on_create(shiny) == ['unrecognized format "shiny"']
     assert DEFINITION_BEHAVIOR.warnings_on_update(shiny, _definition()) == ['unrecognized format "shiny"']
     assert DEFINITION_BEHAVIOR.warnings_on_update(shiny, shiny) == []
+
+
+def test_a_definition_without_a_name_is_not_told_what_it_should_be_called() -> None:
+    found = _definition()
+    del found["metadata"]["name"]
+    assert definition_errors(found) == []
+
+
+def test_a_storage_version_that_is_named_twice_counts_as_stored_once() -> None:
+    errors = _errors(_version(), _version())
+    assert errors[-1] == 'status.storedVersions: Invalid value: ["v1"]: must have the storage version v1'
+
+
+def test_a_deprecation_warning_is_shown_as_json() -> None:
+    errors = _errors(_version(deprecated=True, deprecationWarning="<\a"))
+    text = "must only contain printable UTF-8 characters; non-printable character found at index 1"
+    assert errors == [f'spec.versions[0].deprecationWarning: Invalid value: "\\u003c\\u0007": {text}']
+
+
+def test_a_default_whose_metadata_is_none_is_wrong_at_its_metadata() -> None:
+    embedded = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    default = {"apiVersion": "v1", "kind": "Pod", "metadata": []}
+    schema = _schema({"type": "object", "properties": {"x": {**embedded, "default": default}}})
+    where = "spec.validation.openAPIV3Schema.properties[spec].properties[x].default.metadata"
+    words = "json: cannot unmarshal array into Go value of type v1.ObjectMeta"
+    assert _errors(_version(schema=schema)) == [f"{where}: Invalid value: []: {words}"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from watchkeeper.apiextensions.schema.correlation import Correlation
 from watchkeeper.apiextensions.schema.quick import compile_check
 from watchkeeper.apiextensions.schema.structural import read_structural
-from watchkeeper.apiextensions.schema.validator import Validator
+from watchkeeper.apiextensions.schema.validator import Validator, in_enum
 
 
 def _errors(schema: dict[str, Any], value: Any) -> list[str]:
@@ -325,3 +325,21 @@ def test_items_that_cannot_be_told_apart_by_their_keys_count_as_changed(items: l
     assert str(Validator(node).errors(items, "v", correlation)[-1]).endswith("must have at most 0 items")
     same = [{"k": 1, "n": 1}, {"k": True}]
     assert Validator(node).errors(same, "v", Correlation(node, same, same[::-1])) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed", "found"),
+    [(2.7, 2, True), (-2.7, -2, True), (2, 2.0, True), (2, 2.5, False), (97, "a", True), (-1, "\ufffd", True),
+     (97.0, "a", False), ("a", 97, False), (True, 1, False), (1e30, 1, False)],
+)  # fmt: skip
+def test_a_value_is_made_of_the_type_of_what_is_allowed_before_both_are_compared(
+    value: Any, allowed: Any, found: bool
+) -> None:
+    assert in_enum(value, [allowed]) is found
+
+
+def test_a_number_that_a_float_cannot_hold_is_told_of() -> None:
+    node = read_structural({"type": "object", "properties": {"v": {"type": "number", "format": "float"}}})
+    words = "Checked value must be of type number with format float in v"
+    assert [str(e) for e in Validator(node).errors({"v": 1e39})] == [f'<nil>: Invalid value: "": {words}']
+    assert not compile_check(node)({"v": 1e39})

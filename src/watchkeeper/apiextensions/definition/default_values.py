@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from watchkeeper.apiextensions.schema.embedded import (
+    CoercionError,
     coerce_resource,
     compile_coercer,
     compile_embedded_check,
@@ -17,7 +18,6 @@ from watchkeeper.apiextensions.schema.rules import compile_rules
 from watchkeeper.apiextensions.schema.structural import Structural
 from watchkeeper.apiextensions.schema.validator import Validator
 from watchkeeper.meta.field import FieldError, aggregate, in_key_order, invalid
-from watchkeeper.runtime.scheme import DecodeError
 
 _META = frozenset({"metadata", "apiVersion", "kind"})
 
@@ -56,8 +56,8 @@ def _resource_errors(node: Structural, where: str) -> list[FieldError]:
         coerce = compile_coercer(node)
         if coerce is not None:
             coerce(value, None, where)
-    except DecodeError as problem:
-        return [invalid(where, in_key_order(node.default), str(problem))]
+    except CoercionError as problem:
+        return [problem.error]
     if node.embedded and isinstance(value, dict):
         errors += resource_errors(value, where)
     check = compile_embedded_check(node)

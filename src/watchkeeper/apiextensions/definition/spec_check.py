@@ -17,7 +17,7 @@ from watchkeeper.apiextensions.definition.schema_root import validation_errors
 from watchkeeper.apiextensions.definition.spec import DefinedSpec, DefinedVersion, Object
 from watchkeeper.apiextensions.schema.structural import NotStructural, read_structural
 from watchkeeper.apis.validation.names import is_dns1035_label, is_dns1123_subdomain
-from watchkeeper.meta.field import FieldError, invalid, not_supported, required
+from watchkeeper.meta.field import FieldError, JsonText, invalid, not_supported, required
 
 SCOPES = ("Cluster", "Namespaced")
 
@@ -114,7 +114,8 @@ def _has_status(subresources: Object | None) -> bool:
 
 def _version_errors(spec: DefinedSpec, version: DefinedVersion, options: SpecOptions, path: str) -> list[FieldError]:
     warning = version.deprecation_warning
-    errors = [invalid(f"{path}.deprecationWarning", warning, text) for text in _warning_problems(version)]
+    shown = JsonText(warning or "")
+    errors = [invalid(f"{path}.deprecationWarning", shown, text) for text in _warning_problems(version)]
     shared = not any(v.subresources is not None for v in spec.versions)
     errors += validation_errors(
         version.validation,

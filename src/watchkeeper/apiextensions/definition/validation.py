@@ -30,7 +30,7 @@ def definition_errors(definition: Object) -> list[FieldError]:
     spec = read_spec(definition)
     errors: list[FieldError] = []
     name = definition["metadata"].get("name") or ""
-    if name != f"{spec.names.get('plural') or ''}.{spec.group}":
+    if name and name != f"{spec.names.get('plural') or ''}.{spec.group}":
         errors.append(invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
     errors += spec_errors(spec, SpecOptions())
     errors += status_errors(definition)
@@ -71,11 +71,13 @@ def _stored_version_errors(definition: Object, spec: DefinedSpec) -> list[FieldE
     if not stored:
         return [invalid(path, None, "must have at least one stored version")]
     names = {v.name for v in spec.versions}
-    errors = [
-        invalid(path, stored, f"must have the storage version {v.name}")
-        for v in spec.versions
-        if v.storage and v.name not in stored
-    ]
+    seen: set[str] = set()
+    errors: list[FieldError] = []
+    for v in spec.versions:
+        # A name that a version before it had has been struck off the list.
+        if v.storage and (v.name not in stored or v.name in seen):
+            errors.append(invalid(path, stored, f"must have the storage version {v.name}"))
+        seen.add(v.name)
     for i, name in enumerate(stored):
         if name not in names:
             text = (

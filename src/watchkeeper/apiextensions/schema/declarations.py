@@ -43,6 +43,14 @@ def escape(name: str) -> str | None:
     return _ESCAPED.sub(lambda m: _NAMES[m.group()], name)
 
 
+def spellings(name: str) -> tuple[str, ...]:
+    """All names that a property has in expressions: words that CEL reserves can be selected as they are, too."""
+    escaped = escape(name)
+    if escaped is None:
+        return ()
+    return (escaped, name) if name in RESERVED else (escaped,)
+
+
 @dataclass(slots=True)
 class Declared:
     """A node as expressions see it."""
@@ -80,7 +88,7 @@ class Declared:
             elif step == "@keys":
                 found = found.key
             else:
-                found = next((f for name, f in found.fields.items() if escape(name) == step), None)
+                found = next((f for name, f in found.fields.items() if step in spellings(name)), None)
             if found is None:
                 return None
         assert found is not None
@@ -191,7 +199,8 @@ def _declare_object(node: Structural, is_root: bool, name: str) -> Declared:
             continue
         if escaped is not None:
             found.fields[key] = inner
-            struct.fields[escaped] = FieldDef(key, inner.type, inner.convert, nullable=child.nullable)
+            for spelling in spellings(key):
+                struct.fields[spelling] = FieldDef(key, inner.type, inner.convert, nullable=child.nullable)
             found.structs += inner.structs
         if key in required and not child.has_default:
             found.min_size += len(key.encode()) + inner.min_size + 4

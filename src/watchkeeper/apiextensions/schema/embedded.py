@@ -6,19 +6,30 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import orjson
+
 from watchkeeper.apiextensions.schema.structural import Structural
 from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.apis.validation.metadata import validate_object_meta
 from watchkeeper.apis.validation.names import is_dns1035_label, is_path_segment_name
-from watchkeeper.meta.field import FieldError, invalid, join, required
+from watchkeeper.meta.field import FieldError, in_key_order, invalid, join, required
 from watchkeeper.meta.gvk import GroupVersion
 from watchkeeper.runtime.decode import compile_decoder
 from watchkeeper.runtime.scheme import DecodeError, Decoder
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
+
+class CoercionError(DecodeError):
+    """A resource within a resource whose kind, apiVersion or metadata cannot be read."""
+
+    def __init__(self, error: FieldError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 Coerce = Callable[[Any, "list[str] | None", str], None]
-"""(value, paths of unknown fields or None, path); changes the value in place. Raises DecodeError."""
+"""(value, paths of unknown fields or None, path); changes the value in place. Raises CoercionError."""
 Check = Callable[[Any, str], list[FieldError]]
 
 
@@ -75,16 +86,17 @@ def compile_coercer(node: Structural | None, *, is_root: bool = True) -> Coerce 
 
 
 def coerce_resource(value: dict[str, Any], unknown: list[str] | None, path: str) -> None:
-    """Decode kind, apiVersion and metadata of a resource, in place. Raises DecodeError."""
+    """Decode kind, apiVersion and metadata of a resource, in place. Raises CoercionError."""
     for name in ("apiVersion", "kind"):
         if name in value and not isinstance(value[name], str):
-            raise DecodeError(str(invalid(join(path, name), value[name], "must be a string")))
+            raise CoercionError(invalid(join(path, name), value[name], "must be a string"))
     if "metadata" in value:
         where = join(path, "metadata")
+        sent = orjson.dumps(value["metadata"])  # decoding changes it, and an error shows it
         try:
             value["metadata"] = decode_metadata(value["metadata"], unknown, where)
         except DecodeError as problem:
-            raise DecodeError(str(invalid(where, value["metadata"], str(problem)))) from None
+            raise CoercionError(invalid(where, in_key_order(orjson.loads(sent)), str(problem))) from None
 
 
 def compile_embedded_check(node: Structural | None, *, is_root: bool = True) -> Check | None:

@@ -8,6 +8,7 @@ from typing import Any
 from watchkeeper.cel.conversions import format_double
 
 MAX_JSON_INTEGER = 2**53 - 1
+MAX_GO_INT = 2.0**63
 _EPSILON = 1e-9
 _RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
@@ -43,7 +44,7 @@ def in_range(value: Any, kind: str, form: str) -> None:
             raise RangeError(f"with format {form}" if form else "(default format)")
     elif form == "float":
         try:
-            struct.pack("f", float(value))
+            struct.pack("<f", float(value))  # only a size of its own makes it look
         except OverflowError:
             raise RangeError(f"with format {form}") from None
 
@@ -51,3 +52,8 @@ def in_range(value: Any, kind: str, form: str) -> None:
 def format_number(value: Any) -> str:
     """A number as Go's %v prints it."""
     return str(value) if value.__class__ is int else format_double(float(value))
+
+
+def character(value: int) -> str:
+    """The text that Go makes of an integer: the character with that number."""
+    return chr(value) if 0 <= value < 0xD800 or 0xDFFF < value <= 0x10FFFF else "\ufffd"

@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from watchkeeper.apiextensions.schema.correlation import Correlation
-from watchkeeper.apiextensions.schema.numbers import RangeError, format_number, in_range, is_json_integer
+from watchkeeper.apiextensions.schema.numbers import (
+    MAX_GO_INT,
+    RangeError,
+    character,
+    format_number,
+    in_range,
+    is_json_integer,
+)
 from watchkeeper.apiextensions.schema.structural import Structural
 from watchkeeper.cel.formats import format_check
 from watchkeeper.cel.regex import compile_pattern
@@ -296,16 +303,23 @@ def _array(node: Structural, value: list[Any], path: str, correlation: Correlati
 
 
 def in_enum(value: Any, allowed: list[Any]) -> bool:
-    """Whether a value is one of those allowed; numbers are compared by value. Null never is, even if it is listed."""
-    if value is None:
-        return False
-    numbers = (int, float)
-    for other in allowed:
-        if value.__class__ is other.__class__ and value == other:
-            return True
-        if value.__class__ in numbers and other.__class__ in numbers and value == other:
-            return True
-    return False
+    """Whether a value is one of those allowed, once it is made of the type of that one as Go converts.
+
+    So a number loses its fraction before it is compared with an integer, and an integer is a character next to text.
+    Null never is one of them, even if it is listed.
+    """
+    return value is not None and any(_becomes(value, other) for other in allowed)
+
+
+def _becomes(value: Any, other: Any) -> bool:
+    kind, wanted = value.__class__, other.__class__
+    if kind is wanted:
+        return bool(value == other)
+    if kind is float and wanted is int:
+        return bool(abs(value) < MAX_GO_INT and int(value) == other)
+    if kind is int and wanted is float:
+        return bool(value == other)
+    return kind is int and wanted is str and character(value) == other
 
 
 def _enum(node: Structural, value: Any, path: str, result: Result) -> None:

@@ -6,11 +6,10 @@ import ipaddress
 from typing import Any
 
 from watchkeeper.cel.decls import Overload, overload
+from watchkeeper.cel.library.addresses import Address, AddressError, parse_address, parse_prefix
 from watchkeeper.cel.types import opaque
 from watchkeeper.cel.values import EvalError, NoSuchOverload, register_value_type
 from watchkeeper.meta.field import go_quote
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class CIDR:
@@ -46,15 +45,12 @@ def parse_ip(text: Any) -> Address:
     if not isinstance(text, str):
         raise NoSuchOverload
     quoted = go_quote(text)
-    if "%" in text:
-        raise EvalError(f"IP address {quoted} with zone value is not allowed")
     try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        why = "unable to parse IP"
-        raise EvalError(
-            f"IP Address {quoted} parse error during conversion from string: ParseAddr({quoted}): {why}"
-        ) from None
+        address, zone = parse_address(text)
+    except AddressError as problem:
+        raise EvalError(f"IP Address {quoted} parse error during conversion from string: {problem}") from None
+    if zone:
+        raise EvalError(f"IP address {quoted} with zone value is not allowed")
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         raise EvalError(f"IPv4-mapped IPv6 address {quoted} is not allowed")
     return address
@@ -64,20 +60,14 @@ def parse_cidr(text: Any) -> CIDR:
     """Read a CIDR. Raises EvalError."""
     if not isinstance(text, str):
         raise NoSuchOverload
-    head, slash, length = text.partition("/")
-    prefix = "network address parse error during conversion from string: "
-    if not slash:
-        raise EvalError(f'{prefix}network.ParseAddr({go_quote(text)}): no "/"')
+    words = "network address parse error during conversion from string: "
     try:
-        address = ipaddress.ip_address(head)
-        valid = "%" not in head and length.isascii() and length.isdigit() and (length == "0" or length[0] != "0")
-    except ValueError:
-        valid = False
-    if not valid or int(length) > address.max_prefixlen:
-        raise EvalError(f"{prefix}netip.ParsePrefix({go_quote(text)}): bad address or bits")
+        address, length = parse_prefix(text)
+    except AddressError as problem:
+        raise EvalError(f"{words}{words}{problem}") from None
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        raise EvalError(f"IPv4-mapped IPv6 address {go_quote(head)} is not allowed")
-    return CIDR(address, int(length))
+        raise EvalError(f"{words}IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
+    return CIDR(address, length)
 
 
 def _valid(parse: Any) -> Any:

@@ -9,13 +9,13 @@ from typing import Any
 from watchkeeper.cel.decls import Overload, overload
 from watchkeeper.cel.types import struct
 from watchkeeper.cel.values import MAX_INT, MIN_INT, EvalError, NoSuchOverload, register_value_type
+from watchkeeper.runtime import quantity
 
 _MAX_EXPONENT = 2048
 """Of ten: greater numbers would not fit into memory."""
 _QUANTITY = re.compile(
     r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?[0-9]+)?", re.ASCII
 )
-_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
@@ -41,13 +41,21 @@ class Quantity:
 register_value_type(Quantity, struct("kubernetes.Quantity"))
 
 
+def _odd(text: str) -> Quantity:
+    """What is read all the same, such as a sign without a number. Raises EvalError."""
+    try:
+        return Quantity(Fraction(quantity.Quantity.parse(text).amount))
+    except quantity.QuantityError as problem:
+        raise EvalError(str(problem)) from None
+
+
 def parse(text: Any) -> Quantity:
     """Read a quantity. Raises EvalError."""
     if not isinstance(text, str):
         raise NoSuchOverload
     found = _QUANTITY.fullmatch(text)
     if found is None:
-        raise EvalError(_FORM)
+        return _odd(text)
     sign, number, suffix = found.groups()
     value = Fraction(number if not number.endswith(".") else number[:-1])
     if suffix in _BINARY:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -69,9 +69,12 @@ def _url(text: Any) -> URL:
     if not isinstance(text, str):
         raise NoSuchOverload
     try:
-        # The strict reading, which takes a fragment for a part of the path, only decides whether it is a URL.
-        url = parse_request_uri(text)
-        return parse_request_uri(text.partition("#")[0]) if "#" in text else url
+        # The strict reading, which knows no fragments and no host without a scheme, only decides whether it is a URL.
+        parse_request_uri(text)
+        shown = text.partition("#")[0]
+        if shown.startswith("//") and not shown.startswith("///"):
+            return replace(parse_request_uri(f"x:{shown}"), text=shown, scheme="")
+        return parse_request_uri(shown)
     except URLError as problem:
         raise EvalError(f"URL parse error during conversion from string: {problem}") from None
 
