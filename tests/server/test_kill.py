@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 ROUNDS = 5
 PATH = "/api/v1/namespaces/default/configmaps"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Killed:
@@ -119,3 +121,82 @@ def test_everything_acknowledged_is_there_after_each_kill(tmp_path: Path, rounds
         assert watched_from(server, now, len(later)) == [("ADDED", revision) for revision in later]
     finally:
         server.kill()
+
+
+def define(connection: http.client.HTTPConnection, number: int) -> str:
+    group, plural = f"g{number % 5}.example.io", f"things{number}"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": f"Thing{number}", "plural": plural}
+    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+    name = f"{plural}.{group}"
+    call(connection, "POST", DEFINITIONS, {"metadata": {"name": name}, "spec": spec})
+    return name
+
+
+def define_until_killed(server: Killed, first: int, kept: set[str], gone: set[str], enough: threading.Event) -> None:
+    connection = server.connect()
+    for number in range(first, first + 1000):
+        try:
+            name = define(connection, number)
+            kept.add(name)
+            if number % 3 == 0:
+                kept.discard(name)
+                call(connection, "DELETE", f"{DEFINITIONS}/{name}")
+                gone.add(name)
+        except (OSError, http.client.HTTPException):
+            return
+        if number == first + 20:
+            enough.set()
+
+
+def test_definitions_are_served_or_gone_after_a_kill_in_the_midst_of_them(tmp_path: Path) -> None:
+    server = Killed(tmp_path)
+    kept: set[str] = set()
+    gone: set[str] = set()
+    for attempt in range(2):
+        server.start()
+        enough = threading.Event()
+        first = 3000 * attempt
+        writers = [
+            threading.Thread(target=define_until_killed, args=(server, first + 1000 * i, kept, gone, enough))
+            for i in range(3)
+        ]
+        for writer in writers:
+            writer.start()
+        assert enough.wait(30)
+        server.kill()
+        for writer in writers:
+            writer.join()
+    server.start()
+    try:
+        deadline = time.monotonic() + 20
+        while not settled(server, kept, gone):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        server.kill()
+
+
+def settled(server: Killed, kept: set[str], gone: set[str]) -> bool:
+    """Whether all definitions that there are are established and told of by discovery, and those deleted have gone.
+
+    What was sent when the server was killed may be there or not.
+    """
+    connection = server.connect()
+    items = call(connection, "GET", DEFINITIONS)["items"]
+    stored = {item["metadata"]["name"]: item for item in items}
+    assert kept <= stored.keys()
+    served = {
+        f"{resource['name']}.{group['name']}"
+        for group in call(connection, "GET", "/apis")["groups"]
+        if group["name"].endswith(".example.io")
+        for resource in call(connection, "GET", f"/apis/{group['name']}/v1")["resources"]
+    }
+    ending = {name for name, item in stored.items() if "deletionTimestamp" in item["metadata"]}
+    established = {
+        name
+        for name, item in stored.items()
+        if any(c["type"] == "Established" and c["status"] == "True" for c in item["status"].get("conditions") or ())
+    }
+    return not ending and not gone & stored.keys() and established == stored.keys() == served
