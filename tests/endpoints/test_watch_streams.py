@@ -89,3 +89,40 @@ def test_a_stream_is_freed_when_its_client_goes_at_any_time(pieces: int) -> None
         return stream.freed
 
     assert asyncio.run(run())
+
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+@pytest.mark.parametrize("size", [10, 20_000, 300_000, 900_000])
+def test_events_of_every_size_come_one_by_one_as_they_happen(server: Handle, size: int) -> None:
+    path = f"{CONFIG_MAPS}?watch=1&labelSelector=size%3D{size}"
+    request = urllib.request.Request(server.url + path, headers={"Authorization": f"Bearer {server.token}"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        for n in range(3):
+            metadata = {"name": f"sized-{size}-{n}", "labels": {"size": str(size)}}
+            server.request("POST", CONFIG_MAPS, {"metadata": metadata, "data": {"fill": "x" * size}})
+            event = json.loads(answer.readline())
+            assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", f"sized-{size}-{n}")
+            assert len(event["object"]["data"]["fill"]) == size
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_only_the_first_event_of_a_watched_table_has_columns(server: Handle, before: int) -> None:
+    label = f"table-{before}"
+
+    def create(name: str) -> None:
+        server.request("POST", CONFIG_MAPS, {"metadata": {"name": f"{label}-{name}", "labels": {"of": label}}})
+
+    for n in range(before):
+        create(f"before-{n}")
+    headers = {"Authorization": f"Bearer {server.token}", "Accept": TABLE}
+    path = f"{CONFIG_MAPS}?watch=1&labelSelector=of%3D{label}"
+    with urllib.request.urlopen(urllib.request.Request(server.url + path, headers=headers), timeout=10) as answer:
+        tables = [json.loads(answer.readline())["object"] for _ in range(before)]
+        for name in ("a", "b"):
+            create(name)
+            tables.append(json.loads(answer.readline())["object"])
+    assert [bool(table["columnDefinitions"]) for table in tables] == [True] + [False] * (len(tables) - 1)
+    assert [len(table["rows"]) for table in tables] == [1] * len(tables)

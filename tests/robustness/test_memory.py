@@ -7,6 +7,7 @@ import http.client
 import json
 import re
 import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -93,6 +94,35 @@ def test_watchers_that_come_and_go_leave_nothing_behind(measured: Measured, coun
 
     # One watcher costs some 10 KiB while it is there.
     assert asyncio.run(run()) < 3 * MIB
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(5_000, marks=[pytest.mark.soak, pytest.mark.timeout(600)])])
+def test_idle_watches_over_tls_cost_at_most_thirty_kibibytes_each(count: int) -> None:
+    """More than half of it is OpenSSL's own."""
+    process = ServerProcess(controllers=())
+    opened: list[ssl.SSLSocket] = []
+    try:
+        server = Measured(process, process.start())
+        context = server.handle.ssl_context()
+
+        def watch(number: int) -> None:
+            sock = socket.create_connection(server.address, 30)
+            opened.append(context.wrap_socket(sock, server_hostname="127.0.0.1"))
+            query = f"?watch=1&allowWatchBookmarks=1&fieldSelector=metadata.name%3Dx{number}"
+            opened[-1].sendall(server.ask(PATH + query))
+            assert b" 200 " in opened[-1].recv(4096).partition(b"\r\n")[0]
+
+        for number in range(100):
+            watch(number)
+        before = server.resident()
+        for number in range(count):
+            watch(100 + number)
+        each = (server.resident() - before) / count
+    finally:
+        for sock in opened:
+            sock.close()
+        process.stop()
+    assert each < 30 * 1024
 
 
 def fill(server: Measured, count: int) -> None:

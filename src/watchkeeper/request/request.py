@@ -111,6 +111,15 @@ class Request:
         values = self.params.get(name)
         return values[0] if values else ""
 
+    def forget_head(self) -> None:
+        """Free what was needed to understand a request that is going to be answered for long: its headers are gone.
+
+        Not while somebody follows the request, who may tell of them at its end.
+        """
+        if self.observer is None:
+            self._headers, self._params = {}, None
+            self.scope["headers"].clear()
+
     def warn(self, text: str) -> None:
         """Send a warning with the answer, once; an empty one not at all."""
         if text and text not in self.warnings:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.storage.predicate import EVERYTHING, SelectionPredicate
@@ -231,6 +231,20 @@ class Watcher(Protocol):
 
     def close(self) -> None:
         """Stop watching and free what it holds. Synchronous and idempotent."""
+        ...
+
+
+@runtime_checkable
+class PushingWatcher(Watcher, Protocol):
+    """A watcher that can give events to a function, so that thousands of readers need not be woken for each."""
+
+    def push_to(self, take: Callable[[list[WatchEvent]], bool]) -> None:
+        """Hand what comes while the reader waits in `next_batch` to `take`, in the order and at the time at which the
+        reader would have got it; the reader sleeps on.
+
+        `take` must not wait. It takes all it is given and returns True, or nothing and returns False: then the reader
+        is woken and gets the same. It is never given an ERROR, and nothing once the watcher is closed.
+        """
         ...
 
 

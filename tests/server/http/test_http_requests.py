@@ -205,3 +205,22 @@ def test_nonsense_in_a_body_ends_the_request():
 
     asyncio.run(run())
     assert gone == [True]
+
+
+def test_what_is_said_behind_a_chunked_body_is_no_header_of_the_request():
+    async def app(scope, receive, send):
+        while (await receive())["more_body"]:
+            pass
+        names = b",".join(name for name, _ in scope["headers"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": names})
+
+    async def run():
+        async with serving(app) as (_, port), connected(port) as client:
+            await client.send(
+                b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                b"1\r\na\r\n0\r\nX-Remote-User: me\r\n\r\n"
+            )
+            return (await client.answer())[2]
+
+    assert asyncio.run(run()) == b"host,transfer-encoding"

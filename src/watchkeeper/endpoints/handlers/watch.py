@@ -15,8 +15,9 @@ from watchkeeper.endpoints.response import JSON, Header, Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.endpoints.websocket import handshake, is_websocket
 from watchkeeper.meta import errors
+from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
-from watchkeeper.storage.interface import EventType, Match, Watcher, WatchEvent, WatchOptions
+from watchkeeper.storage.interface import EventType, Match, PushingWatcher, Watcher, WatchEvent, WatchOptions
 
 _PROTOBUF_STREAM: Header = (b"content-type", f"{PROTOBUF};stream=watch".encode())
 _BATCH_BYTES = 256 * 1024
@@ -94,6 +95,8 @@ class WatchStream:
         self.watcher = watcher
         self.timeout = timeout
         self._most = _BATCH_BYTES if joined else 0
+        self._first = True
+        self._exchange: Exchange | None = request.scope.get("exchange")
         self._events: AsyncGenerator[bytes] | None = None
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -113,28 +116,19 @@ class WatchStream:
 
     async def events(self) -> AsyncGenerator[bytes]:
         """Frames, several joined when many are due. Frees the watcher however it ends."""
-        loop = asyncio.get_running_loop()
         watcher, services = self.watcher, self.scope.services
-        tasks = TaskOwner("watch")
-        timer = loop.call_later(self.timeout, watcher.close)
+        timer = asyncio.get_running_loop().call_later(self.timeout, watcher.close)
         services.watchers.add(watcher)
         self.scope.on_close[watcher.finish] = None
-        if "exchange" not in self.request.scope:
-            # Our own HTTP server cancels what streams to a client that is gone; others only tell.
-            tasks.start("disconnect", self._close_on_disconnect())
+        tasks = self._begin()
         if services.stopping or self.scope.closed:
             watcher.close()
         try:
             # An empty piece makes the response begin before there is an event to send.
             yield b""
-            first = True
             while batch := await watcher.next_batch():
-                if len(batch) == 1:
-                    yield self.writer.event(batch[0], first=first)
-                else:
-                    for frames in self._frames(batch, first):
-                        yield frames
-                first = False
+                for frames in self._frames(batch):
+                    yield frames
                 if batch[-1].type is EventType.ERROR:
                     return
         finally:
@@ -142,10 +136,43 @@ class WatchStream:
             watcher.close()
             services.watchers.discard(watcher)
             self.scope.on_close.pop(watcher.finish, None)
-            await tasks.close()
+            if tasks is not None:
+                await tasks.close()
 
-    def _frames(self, batch: list[WatchEvent], first: bool) -> Iterator[bytes]:
-        """A batch as pieces; `first`: it is the first."""
+    def _begin(self) -> TaskOwner | None:
+        """See to it that the watch costs little while it lasts, and ends when its client is gone."""
+        self.request.forget_head()
+        if self._exchange is None:
+            # Our own HTTP server cancels what streams to a client that is gone; others only tell.
+            tasks = TaskOwner("watch")
+            tasks.start("disconnect", self._close_on_disconnect())
+            return tasks
+        if self._most and isinstance(self.watcher, PushingWatcher):
+            self.watcher.push_to(self._take)
+        return None
+
+    def _take(self, batch: list[WatchEvent]) -> bool:
+        """Write events without waking the task that waits for them; False when the client has to be waited for."""
+        exchange = self._exchange
+        assert exchange is not None
+        if len(batch) == 1:
+            piece = self.writer.event(batch[0], first=self._first)
+        else:
+            first, *others = self._pieces(batch, self._first)
+            if others:
+                return False
+            piece = first
+        if not exchange.send_nowait(piece):
+            return False
+        self._first = False
+        return True
+
+    def _frames(self, batch: list[WatchEvent]) -> Iterator[bytes]:
+        """A batch as pieces."""
+        first, self._first = self._first, False
+        return self._pieces(batch, first)
+
+    def _pieces(self, batch: list[WatchEvent], first: bool) -> Iterator[bytes]:
         event = self.writer.event
         pending: list[bytes] = []
         size = 0

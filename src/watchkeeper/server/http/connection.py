@@ -32,6 +32,38 @@ class Connection(asyncio.Protocol):
     A request whose body comes in the same bytes is started with the body complete, so that reading it never waits.
     """
 
+    # Thousands of connections do nothing but wait: they hold no more than they have to.
+    __slots__ = (
+        "_client",
+        "_closing",
+        "_current",
+        "_drain_waiter",
+        "_expect_continue",
+        "_head_size",
+        "_headers",
+        "_hosts",
+        "_in_head",
+        "_listener",
+        "_loop",
+        "_parser",
+        "_pipeline",
+        "_reading_paused",
+        "_receiving",
+        "_refusal",
+        "_scheme",
+        "_server",
+        "_socket",
+        "_to_start",
+        "_transport",
+        "_unsent",
+        "_unsent_since",
+        "_url",
+        "limits",
+        "peer",
+        "quiet_since",
+        "write_paused",
+    )
+
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._loop = listener.loop
@@ -58,7 +90,7 @@ class Connection(asyncio.Protocol):
         self._current: Exchange | None = None
         self._receiving: Exchange | None = None
         self._to_start: tuple[Exchange, dict[str, Any]] | None = None
-        self._pipeline: deque[tuple[Exchange, dict[str, Any]]] = deque()
+        self._pipeline: deque[tuple[Exchange, dict[str, Any]]] | None = None
         self._socket: WebSocket | None = None
         self.quiet_since: float = self._loop.time()
         """When the last request ended or the first bytes of the present one came."""
@@ -101,10 +133,10 @@ class Connection(asyncio.Protocol):
         self._listener.connection_gone(self)
         self._release_drain()
         self._to_start = None
-        for exchange in (self._current, *(item[0] for item in self._pipeline)):
+        for exchange in (self._current, *(item[0] for item in self._pipeline or ())):
             if exchange is not None:
                 exchange.disconnect()
-        self._pipeline.clear()
+        self._pipeline = None
         self._transport = None
 
     def data_received(self, data: bytes) -> None:
@@ -206,10 +238,14 @@ class Connection(asyncio.Protocol):
         exchange.expect_continue = self._expect_continue
         self._receiving = exchange
         scope = self._scope(method, version, exchange)
+        # The head is the request's from now on; what comes behind a chunked body is not.
+        self._url, self._headers = b"", []
         if self._current is None and not self._pipeline:
             self._current = exchange
             self._to_start = (exchange, scope)
         else:
+            if self._pipeline is None:
+                self._pipeline = deque()
             self._pipeline.append((exchange, scope))
             self._pause_reading()
 

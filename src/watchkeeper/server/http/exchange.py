@@ -202,9 +202,12 @@ class Exchange:
         connection = self._connection
         if self.disconnected or self.complete or self._head_only or connection.write_paused or not self._chunked:
             return False
-        if len(piece) > _JOINED:
+        size = len(piece)
+        if size > _PIECE:
             return False
-        if piece:
+        if size > _JOINED:
+            connection.write_lines((b"%x\r\n" % size, piece, b"\r\n"))
+        elif size:
             connection.write_chunk(piece)
         return True
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
+from watchkeeper.storage.cacher.delivery import Delivery
 from watchkeeper.storage.cacher.events import CacheEvent
 from watchkeeper.storage.interface import EventType, StoredObject, WatchEvent
 from watchkeeper.storage.predicate import SelectionPredicate
 from watchkeeper.storage.transition import selects
+
+log = logging.getLogger(__name__)
 
 
 class CacheWatcher:
@@ -22,12 +26,14 @@ class CacheWatcher:
     __slots__ = (
         "__weakref__",
         "_at",
+        "_delivery",
         "_ending",
         "_initial",
         "_mark",
         "_on_close",
         "_predicate",
         "_starting",
+        "_take",
         "_waiter",
         "after",
         "bookmark_due",
@@ -46,8 +52,12 @@ class CacheWatcher:
         *,
         mark: WatchEvent | None = None,
         deadline: float | None = None,
+        delivery: Delivery | None = None,
     ) -> None:
-        """`after`: changes up to this revision are not for it, or are in `initial`. `mark` comes behind `initial`."""
+        """`after`: changes up to this revision are not for it, or are in `initial`. `mark` comes behind `initial`.
+
+        `delivery` is needed for pushing.
+        """
         self._predicate = predicate
         self._initial = initial
         self._at = 0
@@ -56,6 +66,8 @@ class CacheWatcher:
         self._starting = bool(initial) or mark is not None
         self._on_close = on_close
         self._waiter: asyncio.Future[None] | None = None
+        self._delivery = delivery
+        self._take: Callable[[list[WatchEvent]], bool] | None = None
         self.after = after
         self.deadline = deadline
         self.bookmark_due: int | None = None
@@ -69,14 +81,37 @@ class CacheWatcher:
         state = "closed" if self.closed else "open"
         return f"<CacheWatcher {state}, {len(self._initial) - self._at} initial, {len(self.queue)} queued>"
 
+    def push_to(self, take: Callable[[list[WatchEvent]], bool]) -> None:
+        """As `PushingWatcher` says."""
+        if self._delivery is not None:
+            self._take = take
+
     def put(self, event: WatchEvent) -> int:
         """Queue an event and wake the client. Returns how many are queued; bounds are the dispatcher's business."""
         queue = self.queue
         queue.append(event)
         waiter = self._waiter
         if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+            if self._take is None or self._ending:
+                waiter.set_result(None)
+            elif len(queue) == 1:
+                assert self._delivery is not None
+                self._delivery.add(self)
         return len(queue)
+
+    def deliver(self) -> None:
+        """Push what is queued, if the reader still waits for it, or wake the reader."""
+        waiter, queue, take = self._waiter, self.queue, self._take
+        if waiter is None or waiter.done() or not queue:
+            return
+        if take is not None and not self._ending:
+            try:
+                if take(queue):
+                    self.queue = []
+                    return
+            except Exception:
+                log.exception("pushing to %r failed", self)  # the reader meets the same and says so to its client
+        waiter.set_result(None)
 
     async def next_batch(self, max_events: int = 1000) -> list[WatchEvent]:
         """The next events; [] when it has ended."""

@@ -8,6 +8,7 @@ from watchkeeper.aio.clock import Clock
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.storage.cacher.bookmarks import Bookmarks
 from watchkeeper.storage.cacher.cache_watcher import CacheWatcher
+from watchkeeper.storage.cacher.delivery import Delivery
 from watchkeeper.storage.cacher.dispatch import Dispatcher
 from watchkeeper.storage.cacher.events import CacheEvent
 from watchkeeper.storage.cacher.watcher_index import WatcherIndex
@@ -23,6 +24,7 @@ class Watchers:
         self._index = WatcherIndex(root, frozenset(index_fields))
         self._dispatcher = Dispatcher(self._index, clock)
         self._tasks = TaskOwner(f"watchers {root}")
+        self._delivery = Delivery()
         self.bookmarks = Bookmarks(clock)
         self.dispatch = self._dispatcher.dispatch
         """Give one change to everybody whom it concerns."""
@@ -53,7 +55,9 @@ class Watchers:
     ) -> CacheWatcher:
         """Add a watcher that begins with `initial` and `mark` and is told what comes after the revision `after`."""
         predicate = None if options.predicate.is_empty() else options.predicate
-        watcher = CacheWatcher(predicate, initial, after, self._forget, mark=mark, deadline=options.deadline)
+        watcher = CacheWatcher(
+            predicate, initial, after, self._forget, mark=mark, deadline=options.deadline, delivery=self._delivery
+        )
         self._index.add(watcher, prefix, predicate)
         if options.bookmarks:
             self.bookmarks.add(watcher)
