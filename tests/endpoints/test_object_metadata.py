@@ -97,3 +97,16 @@ def test_what_does_not_exist_has_no_uid_that_could_be_asked_for(server: Handle, 
     status, text = refusal(server, "PUT", path + query, {"metadata": {"name": "absent", "uid": "x"}})
     assert status == 409
     assert "Key: /registry/roles/default/absent, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed" in text
+
+
+def test_bad_metadata_makes_as_many_causes_as_there_are_rules_that_find_it(server: Handle) -> None:
+    lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    server.request("POST", lease, {"metadata": {"name": "c"}})
+    for path, causes in ((CONFIGMAPS, 4), (lease, 3)):
+        version = server.request("GET", f"{path}/c")["metadata"]["resourceVersion"]
+        body = {"metadata": {"name": "c", "resourceVersion": version, "labels": {"a b": ""}}}
+        with pytest.raises(RequestFailed) as refused:
+            server.request("PUT", f"{path}/c", body)
+        status = json.loads(str(refused.value).split(": ", 2)[2])
+        assert status["message"].count("metadata.labels") == 1
+        assert [cause["field"] for cause in status["details"]["causes"]] == ["metadata.labels"] * causes

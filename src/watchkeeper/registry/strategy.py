@@ -19,12 +19,42 @@ from watchkeeper.apis.validation.metadata import (
 )
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError
-from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 from watchkeeper.registry.deletion import removed_by_update
 from watchkeeper.registry.metadata import metadata_of
 from watchkeeper.registry.rest import Context
 
 Object = dict[str, Any]
+
+
+_JUDGED_AS_NEW = frozenset(
+    [
+        *(
+            GroupKind("", kind)
+            for kind in (
+                "ConfigMap",
+                "Endpoints",
+                "Namespace",
+                "Node",
+                "PersistentVolumeClaim",
+                "Pod",
+                "ReplicationController",
+                "Secret",
+                "Service",
+                "ServiceAccount",
+            )
+        ),
+        *(GroupKind("apps", kind) for kind in ("DaemonSet", "ReplicaSet")),
+        GroupKind("batch", "Job"),
+        *(GroupKind("networking.k8s.io", kind) for kind in ("Ingress", "NetworkPolicy")),
+        *(
+            GroupKind("rbac.authorization.k8s.io", kind)
+            for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+        ),
+        GroupKind("storage.k8s.io", "StorageClass"),
+    ]
+)
+"""The kinds whose updates are checked by the rules of new objects too, so that bad metadata makes one more cause."""
 
 
 class Strategy:
@@ -124,9 +154,16 @@ class Strategy:
             return validate_builtin_object_meta_update(meta, old)
         return validate_object_meta_update(meta, old)
 
+    def _own_metadata_errors(self, meta: Object, old: Object) -> list[FieldError]:
+        """What the kind itself finds wrong with metadata, some kinds twice."""
+        found = self._metadata_update_errors(meta, old)
+        if found and self.kind.group_kind in _JUDGED_AS_NEW:
+            found += validate_builtin_object_meta(meta, namespaced=self.namespaced, name_rule=self.behavior.name_rule)
+        return found
+
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """All that is wrong with the new state or with the change, besides the generic metadata rules."""
-        found = self._metadata_update_errors(obj["metadata"], old["metadata"])
+        found = self._own_metadata_errors(obj["metadata"], old["metadata"])
         more = self.behavior.validate_update(obj, old)
         return found + more if more else found
 
@@ -135,7 +172,7 @@ class Strategy:
         check = self.behavior.validate_metadata_update
         if check is None or not _same_but_metadata(obj, old):
             return self.validate_update(obj, old)
-        return self._metadata_update_errors(obj["metadata"], old["metadata"]) + check(obj, old)
+        return self._own_metadata_errors(obj["metadata"], old["metadata"]) + check(obj, old)
 
 
 class StatusStrategy(Strategy):
