@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from watchkeeper.testing import Server
@@ -110,3 +111,10 @@ def test_bad_metadata_makes_as_many_causes_as_there_are_rules_that_find_it(serve
         status = json.loads(str(refused.value).split(": ", 2)[2])
         assert status["message"].count("metadata.labels") == 1
         assert [cause["field"] for cause in status["details"]["causes"]] == ["metadata.labels"] * causes
+
+
+def test_the_name_of_a_client_may_be_in_any_script(server: Handle) -> None:
+    headers = {b"Authorization": f"Bearer {server.token}".encode(), b"User-Agent": "größe\t€\u200b/1".encode()}
+    body = {"metadata": {"name": "named", "labels": {"a": "b"}}}
+    made = httpx.post(server.url + CONFIGMAPS, json=body, headers=headers).json()
+    assert [entry["manager"] for entry in made["metadata"]["managedFields"]] == ["größe€"]

@@ -10,7 +10,7 @@ import orjson
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.authz.interface import Answer
 from watchkeeper.authz.interface import Attributes as Question
-from watchkeeper.endpoints.filters.authorization import forbidden_error
+from watchkeeper.authz.refusal import forbidden_error
 from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
 from watchkeeper.endpoints.handlers.patches import copy_json
 from watchkeeper.endpoints.params import WriteParams
@@ -40,7 +40,8 @@ def manager_of(request: Request, params: WriteParams) -> str:
         return params.field_manager
     kept: list[str] = []
     size = 0
-    for ch in request.header(b"user-agent").partition("/")[0]:
+    agent = request.header(b"user-agent").partition("/")[0]
+    for ch in agent if agent.isascii() else agent.encode("latin-1").decode(errors="replace"):
         if ch.isprintable():
             size += len(ch.encode())
             if size > FIELD_MANAGER_MAX:
@@ -125,6 +126,7 @@ class Admission:
             warn=request.warn,
             annotate=request.annotate,
             versions=scope.versions,
+            verb=request.info.verb,
         )
 
     async def mutate(self, operation: Operation, obj: Object, old: Object | None) -> Object:
