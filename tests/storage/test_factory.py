@@ -219,3 +219,15 @@ def test_closing_goes_on_past_a_backend_that_fails_and_tells_of_it_in_the_end() 
 
     asyncio.run(run([ETCD.servers]))
     asyncio.run(run([ETCD.servers, ("https://events:2379",)]))
+
+
+def test_every_backend_that_answers_is_monitored_by_its_name() -> None:
+    async def test(factory: StorageFactory, opened: dict[tuple[str, ...], KV]) -> None:
+        await factory.storage(PODS, CODEC).create("/registry/pods/a/x", {"metadata": {"name": "x"}})
+        found = await factory.monitors()
+        assert set(found) == {"etcd", "etcd-override-events"}
+        assert found["etcd"].revision > found["etcd-override-events"].revision
+        assert found["etcd"].db_size > 0
+
+    elsewhere = {EVENTS: ("https://events:2379",), SECRETS: ("https://secrets:2379",)}
+    with_factory(test, overrides=elsewhere, kinds={("https://secrets:2379",): Deaf})
