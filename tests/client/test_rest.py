@@ -124,7 +124,7 @@ def test_a_watch_gives_events_until_it_is_closed_and_errors_as_errors(kit: Any, 
         assert len([event async for event in short]) >= 2
         with pytest.raises(ApiError) as caught:
             await maps.watch(resourceVersion="nonsense")
-        assert caught.value.code == 400
+        assert caught.value.code == 500
         await maps.rest.close()
 
     run(scenario())
