@@ -108,6 +108,8 @@ class Attributes:
     """None where nothing but the hub version is known; then only that can be asked for."""
     reinvocation: Reinvocation | None = None
     """Made by the first plugin that wants one."""
+    verb: str = ""
+    """What authorization was asked about, such as patch for an UPDATE; "" for work of the server's own."""
 
 
 class Plugin(Protocol):

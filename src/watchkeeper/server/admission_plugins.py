@@ -7,6 +7,7 @@ from watchkeeper.admission.certificates import (
     CertificateSigning,
     CertificateSubjectRestriction,
 )
+from watchkeeper.admission.device_access import DeviceAccess
 from watchkeeper.admission.interface import Plugin
 from watchkeeper.admission.limits.ranger import LimitRanger
 from watchkeeper.admission.namespace_lifecycle import NamespaceLifecycle
@@ -35,6 +36,7 @@ def builtin_plugins(stored: StoredObjects, authorizer: Authorizer) -> list[Plugi
     """Those that nobody has to configure, in the order in which they run. Policies, webhooks and quotas come after."""
     return [
         NamespaceLifecycle(stored.namespace_is_ending),
+        DeviceAccess(authorizer, stored.find_namespace),
         LimitRanger(lambda namespace: stored.list_in(_LIMITS, namespace)),
         TaintNodesByCondition(),
         PodSecurity(

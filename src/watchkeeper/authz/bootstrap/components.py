@@ -97,6 +97,7 @@ def _scheduler() -> Object:
         on(READ, _RESOURCE, "deviceclasses"),
         on(READ_UPDATE, _RESOURCE, "resourceclaims"),
         on(READ_UPDATE, _RESOURCE, "resourceclaims/status"),
+        on("patch update", _RESOURCE, "resourceclaims/binding"),
         on("update", CORE, "pods/finalizers"),
         on(READ, _RESOURCE, "resourceslices"),
     )

@@ -205,6 +205,7 @@ def _volumes() -> dict[str, list[Object]]:
             on("update", CORE, "pods/finalizers"),
             on("get list watch create delete", _RESOURCE, "resourceclaims"),
             on("update patch", _RESOURCE, "resourceclaims resourceclaims/status"),
+            on("update patch", _RESOURCE, "resourceclaims/binding"),
             on("update patch", CORE, "pods/status"),
             events(),
         ],

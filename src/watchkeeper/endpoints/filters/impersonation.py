@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from watchkeeper.authn.service_accounts import group_names, split_username
 from watchkeeper.authz.interface import Attributes, Authorizer
+from watchkeeper.authz.refusal import forbidden_error
 from watchkeeper.endpoints.filters.attributes import attributes_of
-from watchkeeper.endpoints.filters.authorization import forbidden_error
 from watchkeeper.endpoints.response import Response
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError

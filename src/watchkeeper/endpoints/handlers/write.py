@@ -10,7 +10,7 @@ import orjson
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.authz.interface import Answer
 from watchkeeper.authz.interface import Attributes as Question
-from watchkeeper.endpoints.filters.authorization import forbidden_error
+from watchkeeper.authz.refusal import forbidden_error
 from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
 from watchkeeper.endpoints.handlers.patches import copy_json
 from watchkeeper.endpoints.params import WriteParams
@@ -126,6 +126,7 @@ class Admission:
             warn=request.warn,
             annotate=request.annotate,
             versions=scope.versions,
+            verb=request.info.verb,
         )
 
     async def mutate(self, operation: Operation, obj: Object, old: Object | None) -> Object:
