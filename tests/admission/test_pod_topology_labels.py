@@ -18,7 +18,7 @@ NODES: dict[str, Object] = {
 }
 
 
-def labels(obj: Object, subresource: str = "") -> Object | None:
+def labels(obj: Object, subresource: str = "", *, later: bool = False) -> Object | None:
     """The labels of an object after admission; None when no node was looked for."""
     attributes = Attributes(
         operation=Operation.CREATE,
@@ -32,18 +32,24 @@ def labels(obj: Object, subresource: str = "") -> Object | None:
         subresource=subresource,
     )
 
-    async def find(name: str) -> Object | None:
-        return NODES.get(name)
+    asked: list[str] = []
 
-    waiting = PodTopologyLabels(find).admit(attributes)
-    if waiting is None:
-        return None
+    def of_node(name: str) -> dict[str, str]:
+        asked.append(name)
+        found: dict[str, str] = NODES.get(name, {}).get("metadata", {}).get("labels", {})
+        return found
 
-    async def run() -> None:
-        await waiting
+    async def of_node_later(name: str) -> dict[str, str]:
+        return of_node(name)
 
-    asyncio.run(run())
-    return obj.get("metadata", {}).get("labels") or {}
+    waiting = PodTopologyLabels(of_node_later if later else of_node).admit(attributes)
+    if waiting is not None:
+
+        async def run() -> None:
+            await waiting
+
+        asyncio.run(run())
+    return obj.get("metadata", {}).get("labels") or {} if asked else None
 
 
 def binding(node: str, kind: str = "Node", **own: str) -> Object:
@@ -53,6 +59,7 @@ def binding(node: str, kind: str = "Node", **own: str) -> Object:
 def test_bindings_get_the_labels_of_the_node() -> None:
     assert labels(binding("n"), "binding") == {ZONE: "z1", REGION: "r1"}
     assert labels(binding("n", **{ZONE: "mine"}), "binding") == {ZONE: "mine", REGION: "r1"}
+    assert labels(binding("n"), "binding", later=True) == {ZONE: "z1", REGION: "r1"}
     assert labels(binding("bare"), "binding") == {}
     assert labels(binding("none"), "binding") == {}
     assert labels(binding("n", kind=""), "binding") is None

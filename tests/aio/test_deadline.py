@@ -6,7 +6,11 @@ import asyncio
 
 import pytest
 
-from watchkeeper.aio.deadline import within
+from watchkeeper.aio.deadline import Deadlines
+
+
+def deadlines() -> Deadlines:
+    return Deadlines(grain=0.001)
 
 
 def test_what_is_done_in_time_is_returned_and_nothing_is_left_behind() -> None:
@@ -15,7 +19,7 @@ def test_what_is_done_in_time_is_returned_and_nothing_is_left_behind() -> None:
             await asyncio.sleep(0)
             return 7
 
-        assert await within(0.01, work()) == 7
+        assert await deadlines().within(0.01, work()) == 7
         await asyncio.sleep(0.03)
         task = asyncio.current_task()
         assert task is not None and task.cancelling() == 0
@@ -35,7 +39,7 @@ def test_what_takes_too_long_is_cancelled_and_the_task_goes_on() -> None:
                 raise
 
         with pytest.raises(TimeoutError):
-            await within(0.01, work())
+            await deadlines().within(0.01, work())
         assert ended == ["cancelled"]
         await asyncio.sleep(0)
         task = asyncio.current_task()
@@ -50,8 +54,8 @@ def test_errors_pass_and_so_does_the_end_of_the_task() -> None:
             raise ValueError("no")
 
         with pytest.raises(ValueError, match="no"):
-            await within(1, fail())
-        outer = asyncio.create_task(within(10, asyncio.sleep(10)))
+            await deadlines().within(1, fail())
+        outer = asyncio.create_task(deadlines().within(10, asyncio.sleep(10)))
         await asyncio.sleep(0.01)
         outer.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -68,7 +72,7 @@ def test_a_task_that_is_cancelled_while_its_time_runs_out_is_cancelled() -> None
             finally:
                 await asyncio.sleep(0.01)
 
-        outer = asyncio.create_task(within(0.01, stubborn()))
+        outer = asyncio.create_task(deadlines().within(0.01, stubborn()))
         await asyncio.sleep(0.015)
         outer.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -89,11 +93,34 @@ def test_work_that_does_not_let_itself_be_cancelled_leaves_no_cancellation_behin
             return 7
 
         if error is None:
-            assert await within(0.01, work()) == 7
+            assert await deadlines().within(0.01, work()) == 7
         else:
             with pytest.raises(ValueError, match="said otherwise"):
-                await within(0.01, work())
+                await deadlines().within(0.01, work())
         task = asyncio.current_task()
         assert task is not None and task.cancelling() == 0
+
+    asyncio.run(main())
+
+
+def test_works_that_are_due_at_a_time_share_a_timer_and_end_together() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        coarse = Deadlines(grain=0.05)
+        start = loop.time()
+        ends: list[float] = []
+
+        async def one() -> None:
+            try:
+                await coarse.within(0.01, asyncio.sleep(10))
+            except TimeoutError:
+                ends.append(loop.time() - start)
+
+        quick = asyncio.create_task(coarse.within(0.01, asyncio.sleep(0, "done")))
+        await asyncio.gather(*(one() for _ in range(20)))
+        assert await quick == "done"
+        assert len(ends) == 20
+        assert min(ends) >= 0.01
+        assert repr(coarse) == "<Deadlines of 0>"
 
     asyncio.run(main())

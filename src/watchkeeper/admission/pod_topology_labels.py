@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
 from watchkeeper.meta.gvk import GroupResource
 
 Object = dict[str, Any]
-FindNode = Callable[[str], Awaitable["Object | None"]]
-"""Name -> the Node, None when there is none."""
+Labels = Mapping[str, str]
+NodeLabels = Callable[[str], "Labels | Awaitable[Labels]"]
+"""Name -> the labels of the Node, none when there is no such Node. An awaitable when memory cannot tell."""
 
 LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
@@ -26,17 +27,26 @@ class PodTopologyLabels(BasePlugin):
     operations = frozenset({Operation.CREATE})
     resources = frozenset({GroupResource("", "pods")})
 
-    def __init__(self, find: FindNode) -> None:
-        self._find = find
+    def __init__(self, labels: NodeLabels) -> None:
+        self._labels = labels
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         """Look for the node only when the object names one."""
         node = _node_name(attributes)
-        return self._label(attributes, node) if node else None
+        if not node:
+            return None
+        labels = self._labels(node)
+        if labels:
+            if isinstance(labels, Awaitable):
+                return self._wait(attributes, labels)
+            self._label(attributes, labels)
+        return None
 
-    async def _label(self, attributes: Attributes, name: str) -> None:
-        node = await self._find(name)
-        labels = ((node or {}).get("metadata") or {}).get("labels") or {}
+    async def _wait(self, attributes: Attributes, labels: Awaitable[Labels]) -> None:
+        self._label(attributes, await labels)
+
+    @staticmethod
+    def _label(attributes: Attributes, labels: Labels) -> None:
         copied = {key: labels[key] for key in LABELS if key in labels}
         if copied:
             assert attributes.obj is not None

@@ -131,7 +131,14 @@ class DefaultTolerationSeconds(BasePlugin):
         assert attributes.obj is not None
         spec = attributes.obj["spec"]
         tolerations = spec.get("tolerations") or []
-        missing = [key for key in self.KEYS if not any(_tolerates(t, key) for t in tolerations)]
+        missing = list(self.KEYS)
+        for toleration in tolerations:
+            if (toleration.get("effect") or "") in ("", "NoExecute"):
+                key = toleration.get("key") or ""
+                if not key:
+                    return None
+                if key in missing:
+                    missing.remove(key)
         if missing:
             added = [
                 {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": self.SECONDS}
@@ -139,8 +146,3 @@ class DefaultTolerationSeconds(BasePlugin):
             ]
             spec["tolerations"] = [*tolerations, *added]
         return None
-
-
-def _tolerates(toleration: Object, key: str) -> bool:
-    named = toleration.get("key") or ""
-    return named in ("", key) and (toleration.get("effect") or "") in ("", "NoExecute")

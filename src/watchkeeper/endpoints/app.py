@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import orjson
 
-from watchkeeper.aio.deadline import within
+from watchkeeper.aio.deadline import Deadlines
 from watchkeeper.apis.protobuf import protobuf_of
 from watchkeeper.apis.schema_data import all_resources
 from watchkeeper.endpoints.filters import Filter
@@ -49,6 +49,7 @@ class App:
         self.paths = dict(paths)
         self.prefixes = dict(prefixes or {})
         self.request_timeout = request_timeout
+        self._deadlines = Deadlines()
         self._audit_prefix = os.urandom(8).hex()
         self._audit_count = int.from_bytes(os.urandom(3), "big")
 
@@ -171,7 +172,7 @@ class App:
     async def _in_time(self, request: Request, response: Awaitable[Response]) -> Response:
         """Wait for a handler. Watches have their own deadline, but must open in time like everybody else."""
         try:
-            return await within(allowed_seconds(request, self.request_timeout), response)
+            return await self._deadlines.within(allowed_seconds(request, self.request_timeout), response)
         except TimeoutError:
             raise errors.timeout("request did not complete within the allotted timeout") from None
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
-import uuid
 from typing import Any
 
 from watchkeeper.meta import errors
+from watchkeeper.runtime.timestamps import time_text
 
 Object = dict[str, Any]
 
@@ -14,8 +15,15 @@ _WIPED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodS
 
 
 def now_text(seconds: float | None = None) -> str:
-    """A time as metav1.Time writes it: RFC 3339, seconds, UTC."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    """A time as metav1.Time writes it, now if none is given."""
+    return time_text(time.time() if seconds is None else seconds)
+
+
+def new_uid() -> str:
+    """A random UUID (version 4)."""
+    digits = os.urandom(16).hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def metadata_of(obj: Object) -> Object:
@@ -35,7 +43,7 @@ def wipe_system_fields(meta: dict[str, Any]) -> None:
 def fill_system_fields(meta: dict[str, Any]) -> None:
     """Give a new object its creation time and uid."""
     meta["creationTimestamp"] = now_text()
-    meta["uid"] = str(uuid.uuid4())
+    meta["uid"] = new_uid()
 
 
 def ensure_namespace(meta: dict[str, Any], namespace: str) -> None:

@@ -6,6 +6,8 @@ Reading follows Go's `time.Parse`, and so do the words of its errors.
 from __future__ import annotations
 
 import re
+import time
+from functools import lru_cache
 
 from watchkeeper.meta.field import go_quote
 
@@ -26,6 +28,16 @@ _ZERO_MICROS = "0001-01-01T00:00:00.000000Z"
 
 class TimeError(ValueError):
     """A text that is no time; the message is what the reference would say."""
+
+
+def time_text(seconds: float) -> str:
+    """Seconds since the epoch as a time, to the second."""
+    return _text_of(int(seconds))
+
+
+@lru_cache(maxsize=4)  # many writes fall into one second
+def _text_of(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def canonical_time(text: str) -> str | None:

@@ -53,5 +53,5 @@ def builtin_plugins(stored: StoredObjects, authorizer: Authorizer) -> list[Plugi
         CertificateSigning(authorizer),
         CertificateSubjectRestriction(),
         DefaultIngressClass(lambda: stored.list_objects(GroupResource("networking.k8s.io", "ingressclasses"))),
-        PodTopologyLabels(lambda name: stored.find(stored.store("", "nodes"), name)),
+        PodTopologyLabels(stored.node_labels),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
 from watchkeeper.aio.http_client import ResolveError
@@ -17,6 +17,8 @@ from watchkeeper.storage.interface import ListOptions, StoredObject
 Object = dict[str, Any]
 
 _NAMESPACES = GroupResource("", "namespaces")
+_NODES = GroupResource("", "nodes")
+_NO_LABELS: Mapping[str, str] = {}
 _PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 
 
@@ -101,6 +103,22 @@ class StoredObjects:
         store = self._registry.find(_NAMESPACES)
         found = store.storage.get_nowait(f"{store.prefix}/{name}", resource_version="")
         return found.data() if found is not None else self.find(store, name)
+
+    def node_labels(self, name: str) -> Mapping[str, str] | Awaitable[Mapping[str, str]]:
+        """The labels of a Node, none when there is no such Node; an awaitable when memory cannot tell.
+
+        Raises ApiError.
+        """
+        store = self._registry.find(_NODES)
+        key = f"{store.prefix}/{name}"
+        found = store.storage.get_nowait(key, resource_version="")
+        if found is not None:
+            return found.attributes.labels
+        return _NO_LABELS if store.storage.is_absent_nowait(key) else self._read_labels(store, name)
+
+    async def _read_labels(self, store: Store, key: str) -> Mapping[str, str]:
+        found = await self.get(store, key)
+        return found.attributes.labels if found is not None else _NO_LABELS
 
     async def find_service(self, namespace: str, name: str) -> Object | None:
         """A Service, None when there is none. Raises ResolveError."""

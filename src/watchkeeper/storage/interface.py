@@ -318,6 +318,10 @@ class Interface(Protocol):
         """List what is under `prefix` (ends with `/`, or is an object's own key for a list of one)."""
         ...
 
+    def is_absent_nowait(self, key: str) -> bool:
+        """Whether it can be told at once that there is no such object."""
+        ...
+
     def list_nowait(self, prefix: str) -> list[StoredObject] | None:
         """What `get_list` with version "0" gives of all under `prefix`, when it can be given at once; else None."""
         ...

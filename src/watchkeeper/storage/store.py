@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.kv import errors as kv_errors
@@ -17,6 +16,7 @@ from watchkeeper.storage.interface import (
     ListOptions,
     ListResult,
     Object,
+    Preconditions,
     Stats,
     StoredObject,
     UpdateFunc,
@@ -34,8 +34,6 @@ from watchkeeper.storage.state import State, check_preconditions
 from watchkeeper.storage.value.interface import Transformer, TransformError
 from watchkeeper.storage.versioner import parse_resource_version
 from watchkeeper.storage.watcher import open_watcher
-
-T = TypeVar("T")
 
 
 class Store:
@@ -100,6 +98,10 @@ class Store:
         check_key(prefix, self.root)
         return await self._lister.get_list(prefix, options)
 
+    def is_absent_nowait(self, key: str) -> bool:
+        """Never known without asking the store."""
+        return False
+
     def list_nowait(self, prefix: str) -> list[StoredObject] | None:
         """Never known without asking the store."""
         return None
@@ -152,7 +154,7 @@ class Store:
 
         state = State.suggested(options.suggestion) if options.suggestion is not None else await read()
         while True:
-            state, obj = await self._attempt(state, read, lambda s: self._updated(key, s, update, options))
+            state, obj = await self._attempt(key, state, read, update, options.preconditions)
             body = self.codec.body(obj)
             if state.holds(self.codec, body):
                 if not state.current:
@@ -170,10 +172,29 @@ class Store:
                 return stored
             state = await self._state_of(result.kv, key, ignore_not_found=options.ignore_not_found)
 
-    async def _updated(self, key: str, state: State, update: UpdateFunc, options: UpdateOptions) -> Object:
-        check_preconditions(key, state, options.preconditions)
-        result = update(state.stored)
-        return result if isinstance(result, dict) else await result
+    async def _attempt(
+        self,
+        key: str,
+        state: State,
+        read: Callable[[], Awaitable[State]],
+        update: UpdateFunc,
+        required: Preconditions | None,
+    ) -> tuple[State, Object]:
+        """What an update makes of a state; what fails on a mere suggestion is tried again on the latest state.
+
+        An error is final if the state was the latest, or if the latest turns out to be the one that was suggested.
+        """
+        try:
+            check_preconditions(key, state, required)
+            result = update(state.stored)
+            return state, result if isinstance(result, dict) else await result
+        except Exception:
+            if state.current:
+                raise
+            latest = await read()
+            if latest.revision == state.revision:
+                raise
+        return await self._attempt(key, latest, read, update, required)
 
     async def delete(self, key: str, options: DeleteOptions = DeleteOptions()) -> StoredObject:
         """Delete an object; returns its last state, at the version of the deletion.
@@ -189,7 +210,7 @@ class Store:
         state = State.suggested(usable) if usable is not None else await read()
         while True:
             if not options.unsafe:
-                state, _ = await self._attempt(state, read, lambda s: self._deletable(key, s, options))
+                state, _ = await self._attempt(key, state, read, _judged(options.validate), options.preconditions)
             try:
                 result = await self.kv.optimistic_delete(key.encode(), state.revision, get_on_failure=True)
             except kv_errors.KVError as e:
@@ -199,28 +220,6 @@ class Store:
                     return self.codec.wrap(key, b'"metadata":{}}', result.revision)
                 return self.codec.restamp(state.stored, result.revision)
             state = await self._state_of(result.kv, key, ignore_not_found=False, opaque=options.unsafe)
-
-    async def _deletable(self, key: str, state: State, options: DeleteOptions) -> None:
-        check_preconditions(key, state, options.preconditions)
-        if options.validate is not None and state.stored is not None:
-            await _run_validation(options.validate, state.stored)
-
-    async def _attempt(
-        self, state: State, read: Callable[[], Awaitable[State]], work: Callable[[State], Awaitable[T]]
-    ) -> tuple[State, T]:
-        """Do `work` on a state; what fails on a mere suggestion is tried again on the latest state.
-
-        An error is final if the state was the latest, or if the latest turns out to be the one that was suggested.
-        """
-        try:
-            return state, await work(state)
-        except Exception:
-            if state.current:
-                raise
-            latest = await read()
-            if latest.revision == state.revision:
-                raise
-        return latest, await work(latest)
 
     # Inner workings
 
@@ -300,7 +299,14 @@ class Store:
         await self._closer.drain()
 
 
-async def _run_validation(validate: ValidateFunc, stored: StoredObject) -> None:
-    result = validate(stored)
-    if result is not None:
-        await result
+def _judged(validate: ValidateFunc | None) -> UpdateFunc:
+    """A change that changes nothing: asks whether an object may be deleted."""
+
+    async def judge(stored: StoredObject | None) -> Object:
+        if validate is not None and stored is not None:
+            waiting = validate(stored)
+            if waiting is not None:
+                await waiting
+        return {}
+
+    return judge

@@ -117,6 +117,10 @@ class VersionedStorage:
             return found
         return self.show_nowait(found) if self._converter.is_local else None
 
+    def is_absent_nowait(self, key: str) -> bool:
+        """The same at each version."""
+        return self.base.is_absent_nowait(key)
+
     def list_nowait(self, prefix: str) -> list[StoredObject] | None:
         """Never known at once: objects may have to be converted."""
         return None

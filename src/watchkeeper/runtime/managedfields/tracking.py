@@ -14,6 +14,7 @@ from watchkeeper.runtime.managedfields.nodes import MapNode, NodeTable
 from watchkeeper.runtime.managedfields.updater import Updater
 from watchkeeper.runtime.managedfields.versions import Versions
 from watchkeeper.runtime.scheme import Kind, Scheme
+from watchkeeper.runtime.timestamps import time_text
 from watchkeeper.runtime.zero import zero_struct
 
 Object = dict[str, Any]
@@ -39,7 +40,7 @@ _BUILTIN_NODES = NodeTable()
 
 def utc_now() -> str:
     """The time as entries record it: RFC 3339 in UTC, to the second."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return time_text(time.time())
 
 
 class Tracking:

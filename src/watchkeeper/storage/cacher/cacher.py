@@ -187,7 +187,12 @@ class Cacher:
             self.start()
             return None
         self.feed.catch_up()
-        return self.cache.snapshot.objects(prefix, prefix_end(prefix))
+        snapshot = self.cache.snapshot
+        return snapshot.objects(prefix, prefix_end(prefix)) if len(snapshot) else []
+
+    def is_absent_nowait(self, key: str) -> bool:
+        """Whether memory is known to be fresh enough, and has no such object."""
+        return self.feed.is_fresh_nowait() and self._lookup(key) is None and key not in self.cache.broken
 
     async def count(self, prefix: str) -> int:
         """How many objects are under `prefix`, from memory if possible."""
