@@ -78,6 +78,8 @@ class _Check:
     def node(
         self, schema: Json, path: str, place: _Place, scope: RuleScope | None, *, is_root: bool = False
     ) -> SchemaErrors:
+        if _LOOKED_AT.isdisjoint(schema) and schema.get("type") in TYPES:
+            return SchemaErrors([], [])
         found = SchemaErrors(self.standard(schema, path, place), [])
         if schema.get("uniqueItems"):
             text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
@@ -166,6 +168,14 @@ class _Check:
 _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _UNSUPPORTED_SET = frozenset(_UNSUPPORTED)
 _JUNCTORS = frozenset({"not", "allOf", "oneOf", "anyOf", "definitions"})
+_LOOKED_AT = (
+    frozenset({"default", "uniqueItems", "properties", "additionalProperties", "items", "dependencies"})
+    | {"x-kubernetes-validations", "x-kubernetes-embedded-resource"}
+    | _UNSUPPORTED_SET
+    | _JUNCTORS
+    | LIST_AND_MAP_KEYWORDS
+)
+"""All keywords that are checked, but the type: most nodes have none of them."""
 
 
 def _is_given(schema: Json, keyword: str) -> bool:

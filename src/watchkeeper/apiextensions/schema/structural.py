@@ -22,6 +22,13 @@ _UNSUPPORTED = {
     "definitions": "definitions",
 }
 """Keywords, and what the error calls them."""
+_STRUCTURE = frozenset(
+    {"properties", "items", "additionalProperties", "default", "nullable", "allOf", "anyOf", "oneOf", "not"}
+    | {f"x-kubernetes-{name}" for name in ("preserve-unknown-fields", "embedded-resource", "int-or-string")}
+    | {f"x-kubernetes-{name}" for name in ("list-type", "list-map-keys", "map-type", "validations")}
+    | _UNSUPPORTED.keys()
+)
+"""All keywords that are read, but the type: most nodes have none of them."""
 
 
 class NotStructural(ValueError):
@@ -112,6 +119,8 @@ class Structural:
 
 def read_structural(schema: Json) -> Structural:
     """Read a node and all below. Raises NotStructural."""
+    if _STRUCTURE.isdisjoint(schema):
+        return Structural(source=schema, type=schema.get("type") or "")
     if not _UNSUPPORTED.keys().isdisjoint(schema):
         for key, name in _UNSUPPORTED.items():
             if schema.get(key) not in (None, "", {}):
