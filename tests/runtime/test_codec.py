@@ -94,6 +94,14 @@ def test_a_body_of_something_else_cannot_be_handled(body: bytes, message: str) -
     assert refusal(body) == message
 
 
+@pytest.mark.parametrize("number", ["1.0", "1e3", "10E-1", "-0.5", "99999999999999999999"])
+def test_a_number_that_does_not_fit_is_shown_as_it_was_written(number: str) -> None:
+    body = b'{"spec":{"minReadySeconds":1,"replicas":%s}}' % number.encode()
+    assert refusal(body, DEPLOYMENT).endswith(
+        f"json: cannot unmarshal number {number} into Go struct field DeploymentSpec.spec.replicas of type int32"
+    )
+
+
 def test_another_version_of_the_kind_is_decoded_but_does_not_match() -> None:
     body = b'{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler"}'
     assert decode(body, HPA_V1).kind.gvk.version == "v2"

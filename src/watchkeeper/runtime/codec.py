@@ -5,6 +5,7 @@ The order of checks and the words are those of the reference's codecs.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import orjson
 
 from watchkeeper.meta.errors import ApiError, bad_request
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
-from watchkeeper.runtime.json_text import JsonError, read_json
+from watchkeeper.runtime.json_text import JsonError, number_as_written, read_json
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields, settled
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Object, Scheme
 from watchkeeper.runtime.strict import strict_errors, strict_text
@@ -28,6 +29,7 @@ _OPTIONS_SCHEME_NAME = "pkg/apis/meta/internalversion/scheme/register.go:27"
 """And the one that has options."""
 _WRITE_OPTIONS = frozenset({"DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions"})
 """Options that may be sent at any version."""
+_REFUSED_NUMBER = re.compile(r"(?<=^json: cannot unmarshal number )\S+(?= into Go )")
 _META_VERSIONS = (GroupVersion("meta.k8s.io", "v1"), GroupVersion("meta.k8s.io", "v1beta1"))
 _META_KINDS = frozenset({"Table", "TableOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "ListOptions"})
 
@@ -65,6 +67,8 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
     except (DecodeError, NotRegistered) as error:
         scheme_name = _OTHER_SCHEME_NAMES.get(expected.gvk.group, _SCHEME_NAME)
         why = f'{error} in scheme "{scheme_name}"' if isinstance(error, NotRegistered) else str(error)
+        if not yaml and isinstance(error, DecodeError):
+            why = _REFUSED_NUMBER.sub(lambda shown: number_as_written(body, shown[0]), why, count=1)
         raise cannot_be_handled(gvk, expected, why) from None
 
 

@@ -74,6 +74,23 @@ def read_leniently(data: bytes, object_pairs_hook: Callable[[list[tuple[str, Any
         raise JsonError(_TOO_DEEP) from None
 
 
+def number_as_written(data: bytes, shown: str) -> str:
+    """How a well-formed JSON text spells a number that was refused: `shown` is its value, and what is returned without.
+
+    Of several of that value it is the first with a fraction or an exponent, which is why one is refused most often.
+    """
+    found: dict[bool, str] = {}
+    value = float(shown)
+
+    def look(text: str) -> int:
+        if float(text) == value:
+            found.setdefault(text.lstrip("-").isdigit(), text)
+        return 0
+
+    json.loads(data.decode(errors="replace"), parse_float=look, parse_int=look)
+    return found.get(False) or found.get(True) or shown
+
+
 def _mended(value: Any) -> Any:
     """With U+FFFD for every half of a surrogate pair."""
     if isinstance(value, str):
