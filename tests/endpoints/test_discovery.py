@@ -17,6 +17,7 @@ from watchkeeper.endpoints.discovery import (
     storage_version_hash,
 )
 from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
+from watchkeeper.runtime.yaml import load_yaml
 
 SCHEME = builtin_scheme()
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -135,6 +136,12 @@ def test_the_aggregated_form_holds_everything_at_once() -> None:
             },
         ],
     }
+
+
+def test_the_aggregated_form_in_yaml_says_the_same_and_is_written_once() -> None:
+    document = builtin().aggregated_groups()
+    assert load_yaml(document.yaml()) == orjson.loads(document.body)
+    assert document.yaml() is document.yaml()
 
 
 def test_custom_groups_come_change_and_go() -> None:

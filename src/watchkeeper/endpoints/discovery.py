@@ -21,14 +21,22 @@ from watchkeeper.endpoints.discovery_entries import (
     storage_version_hash,
 )
 from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.runtime.yaml import dump_yaml
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Aggregated:
     """A document of the aggregated form, with the ETag (in quotes) that names its content."""
 
     body: bytes
     etag: str
+    _yaml: bytes | None = field(default=None, compare=False, repr=False)
+
+    def yaml(self) -> bytes:
+        """The same in YAML, which takes long to write: so it is kept."""
+        if self._yaml is None:
+            self._yaml = dump_yaml(orjson.loads(self.body))
+        return self._yaml
 
 
 def groups_of(

@@ -12,7 +12,6 @@ from watchkeeper.endpoints.render import finish
 from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.endpoints.router import method_not_allowed, not_found
 from watchkeeper.request.request import Request
-from watchkeeper.runtime.yaml import dump_yaml
 
 _AGGREGATED: Mapping[str, str] = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 
@@ -97,7 +96,7 @@ def _aggregated(request: Request, document: Aggregated, media_type: str) -> Resp
     headers = (etag, (b"vary", b"Accept"), (b"cache-control", b"public"))
     if request.header(b"if-none-match") == document.etag:
         return Response(304, b"", headers)
-    body = document.body if media_type == JSON else dump_yaml(orjson.loads(document.body))
+    body = document.body if media_type == JSON else document.yaml()
     said = ";".join([media_type, *(f"{name}={value}" for name, value in _AGGREGATED.items())])
     return Response(200, body, ((b"content-type", said.encode()), *headers))
 
