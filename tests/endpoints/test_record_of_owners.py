@@ -39,7 +39,7 @@ def admitted(record: Any) -> tuple[Any, list[str]]:
     warnings: list[str] = []
     gvk, gvr = GroupVersionKind("", "v1", "ConfigMap"), GroupVersionResource("", "v1", "configmaps")
     request: Any = SimpleNamespace(
-        info=SimpleNamespace(namespace="default", name="a"),
+        info=SimpleNamespace(namespace="default", name="a", verb="update"),
         user=User("me"),
         warn=warnings.append,
         annotate=None,
