@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import orjson
 
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.endpoints.discovery_entries import (
