@@ -238,6 +238,9 @@ class GarbageCollector:
         waiting: list[Owner] = []
         for owner in owners:
             state = await self._owner_state(owner, node.identity.namespace)
+            if state == "nowhere":
+                # No later look will tell more of this owner, so nothing is decided until the references change.
+                return
             {"solid": solid, "gone": gone, "waiting": waiting}[state].append(owner)
         if solid:
             if gone or waiting:
@@ -256,7 +259,7 @@ class GarbageCollector:
             raise ApiError(500, "", f"no resource is served for {owner.api_version} {owner.kind}")
         place = namespace if resource.info.namespaced else ""
         if resource.info.namespaced and not place:
-            return "solid"
+            return "nowhere"
         try:
             found = await self._api.get(resource, place, owner.name)
         except ApiError as error:

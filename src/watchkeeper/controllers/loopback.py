@@ -9,7 +9,6 @@ from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.endpoints.scope import Scope, ServedResource, ServedTable, Services
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions, Result, UpdateOptions, ValidateDelete
 from watchkeeper.request.user import AUTHENTICATED, User
 from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject
@@ -50,18 +49,11 @@ class Loopback:
                 yield found
 
     def find_kind(self, api_version: str, kind: str) -> ServedResource | None:
-        """The resource of a kind as owner references name it."""
+        """The resource of a kind as owner references name it: at that version, or none."""
         group, _, version = api_version.rpartition("/")
         for found in self.served.resources(group, version):
             if found.info.kind.kind == kind:
                 return found
-        return self._other_version(GroupKind(group, kind))
-
-    def _other_version(self, group_kind: GroupKind) -> ServedResource | None:
-        for version in self.served.versions(group_kind.group):
-            for found in self.served.resources(group_kind.group, version):
-                if found.info.kind.group_kind == group_kind:
-                    return found
         return None
 
     def _context(self, scope: Scope, namespace: str) -> Context:
