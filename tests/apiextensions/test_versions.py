@@ -113,6 +113,8 @@ def test_without_conversion_an_object_reads_the_same_in_each_version(api: Any, k
         api.call("PATCH", f"{one}/a", {"spec": {"size": 2}}, MERGE)
         assert events.wait(2)[1] == ("MODIFIED", {"size": 2})
         assert {e["object"]["apiVersion"] for e in events.events} == {f"{api.group}/v2"}
+    tried = api.call("POST", f"{two}?dryRun=All", api.widget("b", {"size": 3}, "v2")).body
+    assert tried["spec"] == {"size": 3}, "nor does a dry run show what would not be stored"
     created = api.call("POST", two, api.widget("b", {"size": 3}, "v2")).body
     assert created["spec"] == {"size": 3}, "what the storage version does not know is lost on the way"
     assert [i["spec"] for i in api.call("GET", two).body["items"]] == [{"size": 2}, {"size": 3}]
@@ -173,6 +175,14 @@ def test_labels_are_the_webhooks_to_change_and_other_metadata_is_not(api: Any, k
     assert (meta["labels"], meta["generation"], meta["uid"]) == ({"x": "y"}, 1, created["metadata"]["uid"])
 
 
+def with_metadata(request: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """Converted, and with other metadata."""
+    response = convert(request)
+    for item in response["convertedObjects"]:
+        item["metadata"] = {**item["metadata"], **changed}
+    return response
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -180,7 +190,12 @@ def test_labels_are_the_webhooks_to_change_and_other_metadata_is_not(api: Any, k
         (lambda r: {**convert(r), "result": {"status": "Failure", "message": "cannot"}}, "failed: cannot"),
         (lambda r: {**convert(r), "result": {}}, "response.result.status was '', not 'Success'"),
         (lambda r: {**convert(r), "convertedObjects": []}, "returned 0 objects, expected 1"),
-        (lambda r: {**convert(r), "convertedObjects": r["objects"]}, "invalid groupVersion (expected "),
+        (
+            lambda r: {**convert(r), "convertedObjects": r["objects"]},
+            "invalid object at index 0: invalid groupVersion (expe",
+        ),
+        (lambda r: with_metadata(r, name="b"), "returned invalid object: must have the same name: a != b"),
+        (lambda r: with_metadata(r, labels={"x": 1}), "invalid metadata: metadata.labels[x] must be a string, but is"),
         (lambda r: 500, "an error on the server"),
         (lambda r: 404, "the server could not find the requested resource"),
     ],
@@ -194,6 +209,29 @@ def test_what_a_webhook_does_wrong_is_told(api: Any, kit: Any, hook: Hook, answe
     assert refused.body["message"].startswith(f"conversion webhook for {api.group}/v1, Kind=Widget ")
     assert words in refused.body["message"]
     assert api.call("GET", f"{one}/a").status == 200
+
+
+@pytest.mark.parametrize(
+    ("converted", "message"),
+    [
+        (None, "unexpected end of JSON input"),
+        ("x", "json: cannot unmarshal string into Go value of type map[string]interface {}"),
+        ({}, "Object 'Kind' is missing in '{}'"),
+    ],
+)
+def test_what_is_no_object_is_told_as_it_is_read(api: Any, kit: Any, hook: Hook, converted: Any, message: str) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    api.call("POST", one, api.widget("a", {"name": "A B"}))
+    hook.answer = lambda request: {**convert(request), "convertedObjects": [converted]}
+    refused = api.call("GET", f"{api.path('v2')}/a")
+    assert (refused.status, refused.body["message"]) == (500, message)
+
+
+def test_a_dry_run_asks_the_webhook_as_a_write_would(api: Any, kit: Any, hook: Hook) -> None:
+    api.install(*two_versions(kit), conversion=hook.conversion())
+    hook.answer = lambda request: {**convert(request), "result": {"status": "Failure", "message": "cannot"}}
+    refused = api.call("POST", f"{api.path('v2')}?dryRun=All", api.widget("b", {"first": "A", "last": "B"}, "v2"))
+    assert (refused.status, refused.body["message"].endswith("failed: cannot")) == (500, True)
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,20 @@ def test_an_expression_is_true_in_both_evaluators(source: str) -> None:
         ("duration('x' + 'y')", "type conversion error from 'string' to 'google.protobuf.Duration'"),
         ("bool('x' + 'y')", "type conversion error from 'string' to 'bool'"),
         ("self.min + 'a'", "no such overload"),
+        ("dyn(null) + 1", "no such overload: _+_"),
+        ("dyn(null) < 1", "no such overload: _<_"),
+        ("size(self.min)", "no such overload: size"),
+        ("dyn('a').getFullYear()", "no such overload: getFullYear(string)"),
+        ("string(self.ports)", "no such overload: string(list)"),
+        ("int(self.labels.?x.orValue(null))", "no such overload: int(null_type)"),
+        ("self.min.all(x, x)", "got 'types.Int', expected iterable type"),
+        ("dyn(null).x", "no such key: x"),
+        ("self.min.x", "no such key: x"),
+        ("self.min['x']", "no such key: x"),
+        ("self.ports.name", "unsupported index type 'string' in list"),
+        ("self.ports.?name", "unsupported index type 'string' in list"),
+        ("self.ports['name']", "unsupported index type 'string' in list"),
+        ("self.ports[1.5]", "unsupported index value 1.5 in list"),
         ("[0, 1].all(x, 1 / x == 1)", "division by zero"),
         ("optional.none().value()", "optional.none() dereference"),
         ("quantity('1Ki1')", "unable to parse quantity's suffix"),
@@ -151,6 +165,11 @@ def test_a_constant_that_cannot_be_converted_makes_no_program(source: str, probl
     with pytest.raises(InstantiationError) as caught:
         ENV.compile(source)
     assert str(caught.value) == problem
+
+
+def test_what_is_no_map_has_no_fields() -> None:
+    source = "has(self.min.x) || self.min.?x.hasValue() || self.min[?'x'].hasValue() || self.ports[?9].hasValue()"
+    assert ENV.compile(source).evaluate(dict(DATA))[0] is False
 
 
 def test_the_last_value_of_a_repeated_key_counts() -> None:

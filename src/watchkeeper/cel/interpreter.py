@@ -13,6 +13,7 @@ from watchkeeper.cel import operators as op
 from watchkeeper.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr
 from watchkeeper.cel.costs import LIST, MAP, SELECT, STRUCT, call_cost
 from watchkeeper.cel.decls import Function, Overload, accepts
+from watchkeeper.cel.refusals import go_type, no_overload
 from watchkeeper.cel.types import Kind, contains_dyn
 from watchkeeper.cel.values import CostLimitExceeded, EvalError, NoSuchOverload, Optional, runtime_type
 
@@ -149,7 +150,7 @@ class Interpreter:
 
         def run_dynamic(a: Activation) -> Any:
             args = [o(a) for o in operands]
-            found = _dispatch(candidates, args)
+            found = _dispatch(function, candidates, args)
             result = _invoke(found, args)
             a.pay(call_cost(function, found.id, args, result))
             return result
@@ -162,7 +163,10 @@ class Interpreter:
 
         def run(a: Activation) -> Any:
             args = [first(a), second(a)]
-            result = operator(*args)
+            try:
+                result = operator(*args)
+            except NoSuchOverload:
+                raise no_overload(function, [runtime_type(arg) for arg in args]) from None
             a.pay(call_cost(function, _operator_overload(first_overload, args), args, result))
             return result
 
@@ -377,7 +381,7 @@ def _iterate(value: Any, two: bool) -> Any:
         return enumerate(value) if two else ((v, None) for v in value)
     if isinstance(value, dict):
         return value.items() if two else ((k, None) for k in value)
-    raise NoSuchOverload
+    raise EvalError(f"got '{go_type(runtime_type(value))}', expected iterable type")
 
 
 def _optional(value: Any) -> Optional:
@@ -386,13 +390,13 @@ def _optional(value: Any) -> Optional:
     return value
 
 
-def _dispatch(candidates: list[Overload], args: list[Any]) -> Overload:
+def _dispatch(function: str, candidates: list[Overload], args: list[Any]) -> Overload:
     kinds = [runtime_type(a) for a in args]
     for candidate in candidates:
         wanted = candidate.args
         if len(wanted) == len(kinds) and all(accepts(w, k) for w, k in zip(wanted, kinds, strict=True)):
             return candidate
-    raise NoSuchOverload
+    raise no_overload(function, kinds)
 
 
 def _invoke(overload: Overload, args: list[Any]) -> Any:

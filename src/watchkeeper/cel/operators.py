@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from watchkeeper.cel.conversions import format_double
 from watchkeeper.cel.times import check_duration, check_timestamp
 from watchkeeper.cel.values import (
     MAX_INT,
@@ -19,6 +20,7 @@ from watchkeeper.cel.values import (
     SetList,
     Timestamp,
     Uint,
+    runtime_type,
 )
 
 _NUMBERS = frozenset((int, Uint, float))
@@ -278,18 +280,24 @@ def index(container: Any, at: Any) -> Any:
         return container[key]
     if kind is Optional:
         return optional_index(container, at)
-    raise NoSuchOverload
+    raise no_such_key(at)
 
 
 def list_index(container: list[Any], at: Any) -> int:
     """The place of an item in a list. Raises EvalError when there is none."""
-    if at.__class__ is float and at.is_integer():
+    if at.__class__ is float:
+        if not at.is_integer():
+            raise _bad_index(f"value {format_double(at)}")
         at = int(at)
     if at.__class__ not in (int, Uint):
-        raise EvalError(f"unsupported index type '{type(at).__name__}' in list")
+        raise _bad_index(f"type '{runtime_type(at).name}'")
     if not 0 <= at < len(container):
         raise EvalError(f"index out of bounds: {int(at)}")
     return int(at)
+
+
+def _bad_index(what: str) -> EvalError:
+    return EvalError(f"unsupported index {what} in list")
 
 
 def optional_index(container: Any, at: Any) -> Optional:
@@ -298,12 +306,23 @@ def optional_index(container: Any, at: Any) -> Optional:
         if not container.present:
             return container
         container = container.value
-    try:
-        return Optional(index(container, at))
-    except NoSuchOverload:
-        raise
-    except EvalError:
+    kind = container.__class__
+    if kind in _LISTS:
+        within = _number_of(at)
+        if within is None:
+            list_index(container, at)
+        if within is None or not 0 <= within < len(container):
+            return Optional(present=False)
+    elif kind is not dict or not has_key(container, key_of(at)):
         return Optional(present=False)
+    return Optional(index(container, at))
+
+
+def _number_of(at: Any) -> int | None:
+    """The number of a place in a list, None for what is no such number."""
+    if at.__class__ is float:
+        return int(at) if at.is_integer() else None
+    return int(at) if at.__class__ in (int, Uint) else None
 
 
 def no_such_key(key: Any) -> EvalError:
@@ -320,7 +339,14 @@ def select(operand: Any, field: str) -> Any:
         return operand[field]
     if operand.__class__ is Optional:
         return select_optional(operand, field)
-    raise NoSuchOverload
+    check_selectable(operand)
+    raise no_such_key(field)
+
+
+def check_selectable(operand: Any) -> None:
+    """Refuse a list, which has no fields; all else is taken for something without that field. Raises EvalError."""
+    if operand.__class__ in _LISTS:
+        raise _bad_index("type 'string'")
 
 
 def select_set(operand: Any, field: str) -> Any:
@@ -336,7 +362,8 @@ def has_set_field(operand: Any, field: str) -> bool:
     if operand.__class__ is Optional:
         return operand.present and has_set_field(operand.value, field)
     if operand.__class__ is not dict:
-        raise NoSuchOverload
+        check_selectable(operand)
+        return False
     return operand.get(field) is not None
 
 
@@ -345,7 +372,8 @@ def has_field(operand: Any, field: str) -> bool:
     if operand.__class__ is Optional:
         return operand.present and has_field(operand.value, field)
     if operand.__class__ is not dict:
-        raise NoSuchOverload
+        check_selectable(operand)
+        return False
     return field in operand
 
 
@@ -356,7 +384,8 @@ def select_optional(operand: Any, field: str) -> Optional:
             return operand
         operand = operand.value
     if operand.__class__ is not dict:
-        raise NoSuchOverload
+        check_selectable(operand)
+        return Optional(present=False)
     return Optional(operand[field]) if field in operand else Optional(present=False)
 
 

@@ -25,10 +25,10 @@ class EvalError(Exception):
 
 
 class NoSuchOverload(EvalError):
-    """A function was called with values it does not take."""
+    """A function was called with values it does not take; `call` tells which, where cel-go tells it."""
 
-    def __init__(self) -> None:
-        super().__init__("no such overload")
+    def __init__(self, call: str = "") -> None:
+        super().__init__(f"no such overload: {call}" if call else "no such overload")
 
 
 class CostLimitExceeded(Exception):

@@ -80,13 +80,13 @@ class Router:
         """What is asked of a custom resource: the verb alone decides, whether or not the path names an object."""
         info, scope = request.info, found.scope
         handlers = _CUSTOM
+        _warn(found, request)
         if info.subresource:
             sub = found.subresources.get(info.subresource)
             if sub is None:
                 raise errors.not_found(found.info.group_resource, info.name)
             scope, handlers = sub, _CUSTOM_SUBRESOURCE
         handler = handlers.get(info.verb)
-        _warn(found, request)
         if handler is None:
             raise errors.method_not_supported(found.info.group_resource, info.verb)
         if info.verb in _OF_ONE_OBJECT and len(info.parts) < 2:

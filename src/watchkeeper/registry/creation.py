@@ -5,6 +5,7 @@ from __future__ import annotations
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.registry.errors import to_api_error
+from watchkeeper.registry.metadata import ensure_namespace
 from watchkeeper.registry.names import generate_name
 from watchkeeper.registry.rest import Context, CreateOptions, Object, Result
 from watchkeeper.registry.stored_resource import StoredResource
@@ -33,6 +34,8 @@ async def create_named(store: StoredResource, ctx: Context, obj: Object, options
     """Store a new object under the name that it has. Raises ApiError."""
     held = begin_create(store, obj, dry_run=options.dry_run)
     try:
+        # Admission may have moved it since the request was read.
+        ensure_namespace(obj["metadata"], ctx.namespace if store.strategy.namespaced else "")
         store.strategy.before_create(ctx, obj)
         if held is not NOTHING_HELD:
             await held.secure()

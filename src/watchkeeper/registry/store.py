@@ -33,8 +33,7 @@ class Store(StoredResource):
     async def create(self, ctx: Context, obj: Object, options: CreateOptions) -> Result:
         """Store a new object. Generates its name if only generateName is given, trying again when it is taken."""
         meta = metadata_of(obj)
-        if not meta.get("uid"):
-            fill_system_fields(meta)
+        fill_system_fields(meta)
         if not meta.get("generateName") or meta.get("name"):
             return await create_named(self, ctx, obj, options)
         return await create_generated(self, ctx, obj, options)

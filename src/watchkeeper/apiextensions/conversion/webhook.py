@@ -12,7 +12,7 @@ import orjson
 from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.apis.validation.metadata import validate_annotations, validate_labels
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.meta.field import aggregate, go_quote
+from watchkeeper.meta.field import aggregate, go_json, go_quote
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.schema import Field, Schema, SchemaType
 from watchkeeper.runtime.scheme import gvk_of
@@ -27,6 +27,7 @@ _KIND = "ConversionReview"
 _KNOWN = ("v1", "v1beta1")
 _TIMED_OUT = "context deadline exceeded"
 _STATUS = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
+_JSON_TYPES = {str: "string", bool: "bool", int: "number", float: "number", list: "array"}
 _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}", type(None): "<nil>"}
 
 
@@ -74,8 +75,8 @@ class WebhookConverter:
         if len(converted) != len(sent):
             text = f"returned {len(converted)} objects, expected {len(sent)}"
             raise _failure(f"conversion webhook for {kind} {text}")
-        for at, (i, new) in enumerate(zip(foreign, converted, strict=True)):
-            _check(kind, at, objects[i], new, to)
+        for i, new in zip(foreign, converted, strict=True):
+            _check(kind, objects[i], new, to)
             outcome[i] = new
         return outcome
 
@@ -143,26 +144,40 @@ def _converted_objects(review: Object, expected: GroupVersionKind, uid: str) -> 
     return converted
 
 
-def _check(kind: GroupVersionKind, at: int, original: Object, new: Any, to: GroupVersion) -> None:
-    """Refuse what is no conversion, and give it back the metadata that no conversion may touch."""
+def _check(kind: GroupVersionKind, original: Object, new: Any, to: GroupVersion) -> None:
+    """Refuse what is no conversion, and give it back the metadata that no conversion may touch.
+
+    The words are those about one object, since the reference converts stored objects one by one.
+    """
     words = f"conversion webhook for {kind} returned invalid"
-    if not isinstance(new, dict) or not isinstance(new.get("kind"), str):
-        raise _failure(f"{words} converted object at index {at}: Object 'Kind' is missing")
+    _require_object(new)
     found = gvk_of(new)
     if found.group_version != to:
         text = f"invalid groupVersion (expected {to}, received {found.group_version})"
-        raise _failure(f"{words} converted object at index {at}: {text}")
+        raise _failure(f"{words} object at index 0: {text}")
     if found.kind != original.get("kind"):
         text = f"invalid kind (expected {original.get('kind')}, received {found.kind})"
-        raise _failure(f"{words} converted object at index {at}: {text}")
+        raise _failure(f"{words} object at index 0: {text}")
     try:
         _same_identity(original, new)
     except _Refused as problem:
-        raise _failure(f"{words} converted object at index {at}: {problem}") from problem
+        raise _failure(f"{words} object: {problem}") from problem
     try:
         _restore_metadata(original, new)
     except _Refused as problem:
-        raise _failure(f"{words} metadata in object at index {at}: {problem}") from problem
+        raise _failure(f"{words} metadata: {problem}") from problem
+
+
+def _require_object(new: Any) -> None:
+    """Refuse what cannot be read as an object, as the decoder of one does."""
+    if new is None:
+        raise _failure("unexpected end of JSON input")
+    if not isinstance(new, dict):
+        raise _failure(
+            f"json: cannot unmarshal {_JSON_TYPES[type(new)]} into Go value of type map[string]interface {{}}"
+        )
+    if not isinstance(new.get("kind"), str) or not new["kind"]:
+        raise _failure(f"Object 'Kind' is missing in '{go_json(new)}'")
 
 
 def _same_identity(original: Object, new: Object) -> None:

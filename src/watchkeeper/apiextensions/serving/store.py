@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from watchkeeper.apiextensions.serving.versioned import VersionedStorage
 from watchkeeper.meta import errors
 from watchkeeper.registry.rest import Context, CreateOptions, Object, Result, UpdatedObject, UpdateOptions
 from watchkeeper.registry.store import Store, StoreConfig
@@ -13,7 +14,7 @@ _ENDING = "create not allowed while custom resource definition is terminating"
 
 
 class CustomStore(Store):
-    """As any other store, but that nothing new comes into a resource whose definition is about to go."""
+    """As any other store, but that objects are converted, and nothing new comes into what is about to go."""
 
     def __init__(self, config: StoreConfig, *, is_ending: Callable[[], bool]) -> None:
         super().__init__(config)
@@ -26,7 +27,8 @@ class CustomStore(Store):
     async def create(self, ctx: Context, obj: Object, options: CreateOptions) -> Result:
         """Store a new object."""
         self._check_ending((obj.get("metadata") or {}).get("name") or "")
-        return await super().create(ctx, obj, options)
+        created = await super().create(ctx, obj, options)
+        return await self._rehearsed(created) if options.dry_run else created
 
     async def update(
         self, ctx: Context, name: str, updated: UpdatedObject, options: UpdateOptions
@@ -34,7 +36,14 @@ class CustomStore(Store):
         """Change an object."""
         if options.force_allow_create and self._is_ending():
             updated = _OnlyExisting(updated, lambda: self._check_ending(name))
-        return await super().update(ctx, name, updated, options)
+        result, created = await super().update(ctx, name, updated, options)
+        return (await self._rehearsed(result) if options.dry_run else result), created
+
+    async def _rehearsed(self, result: Result) -> Result:
+        """What a dry run answers: the object as it would come back from storage. Raises what converting it raises."""
+        if isinstance(result, StoredObject) or not isinstance(self.storage, VersionedStorage):
+            return result
+        return await self.storage.rehearse(result)
 
 
 class _OnlyExisting:

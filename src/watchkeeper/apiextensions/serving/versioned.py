@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import orjson
+
 from watchkeeper.apiextensions.conversion.interface import Converter
 from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.meta.errors import ApiError
@@ -99,6 +101,15 @@ class VersionedStorage:
             return obj
         (converted,) = await self._converter.convert([obj], self._stored.gvk.group_version)
         return self._stored.on_read(converted)
+
+    async def rehearse(self, obj: Object) -> Object:
+        """An object of this version as it would be after it had been stored. Raises ApiError."""
+        if self._shown is self._stored:
+            return obj
+        stored = await self._to_storage(orjson.loads(orjson.dumps(obj)))
+        (shown,) = await self._converter.convert([stored], self._shown.gvk.group_version)
+        self._shown.prune(shown)
+        return shown
 
     # -- storage.Interface ----------------------------------------------------------------------------------------
 
