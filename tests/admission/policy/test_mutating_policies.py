@@ -6,6 +6,8 @@ from typing import Any
 
 from policy_kit import Asking, admit, binding, config_map, mutating, policy
 
+import pytest
+
 from watchkeeper.meta.errors import ApiError
 
 Object = dict[str, Any]
@@ -112,6 +114,32 @@ def test_unknown_fields_and_atomic_lists_are_refused() -> None:
         500,
         'Internal error occurred: strict decoding error: unknown field "nope"',
     )
+
+
+@pytest.mark.parametrize(
+    ("operations", "why"),
+    [
+        (
+            "op: 'remove', path: '/data/no'",
+            "error in remove for path: '/data/no': Unable to remove nonexistent key: no",
+        ),
+        ("op: 'move', from: '/data/no', path: '/data/y'", "error in move for path: 'no': Unable to remove nonexistent"),
+        (
+            "op: 'copy', from: '/data/x', path: '/nope/y'",
+            "copy operation does not apply: doc is missing destination path: /nope/y: missing value",
+        ),
+        ("op: 'test', path: '/nope/y', value: 'c'", "test operation does not apply: is missing path: /nope/y: missing"),
+    ],
+)
+def test_a_patch_that_does_not_apply_is_told_operation_by_operation(operations: str, why: str) -> None:
+    assert f"denied request: JSON Patch: {why}" in refused(patching(f"[JSONPatch{{{operations}}}]")).message
+
+
+def test_a_patch_with_a_test_that_fails_changes_nothing() -> None:
+    operations = (
+        "[JSONPatch{op: 'add', path: '/data/y', value: 'c'}, JSONPatch{op: 'test', path: '/data/x', value: 'z'}]"
+    )
+    assert changed(patching(operations))["data"] == {"x": "1"}
 
 
 def test_a_policy_is_run_again_only_if_it_wants_to_be() -> None:

@@ -9,12 +9,9 @@ import orjson
 from watchkeeper.admission.expression.patch_values import ObjectValue, PatchOperation, to_json
 from watchkeeper.admission.policy.params import ConfigurationError
 from watchkeeper.cel.values import EvalError
-from watchkeeper.meta.errors import ApiError
-from watchkeeper.runtime.patch.json_patch import JsonPatch
+from watchkeeper.runtime.patch.json_patch import JsonPatch, PatchError, FailedTest
 
 Object = dict[str, Any]
-
-_QUOTED = frozenset({"add", "remove"})
 
 
 def apply_operations(live: Object, value: Any) -> Object:
@@ -24,15 +21,13 @@ def apply_operations(live: Object, value: Any) -> Object:
     """
     operations = [_operation(item) for item in value]
     document: Any = orjson.loads(orjson.dumps(live))
-    for operation in operations:
-        try:
-            document = JsonPatch(orjson.dumps([operation])).apply(document)
-        except ApiError as error:
-            if operation["op"] == "test":
-                unchanged: Object = orjson.loads(orjson.dumps(live))
-                return unchanged
-            raise ConfigurationError(f"JSON Patch: {_complaint(operation, error)}") from error
-    patched: Object = document
+    try:
+        patched: Object = JsonPatch.of_webhook(orjson.dumps(operations)).result(document)
+    except FailedTest:
+        unchanged: Object = orjson.loads(orjson.dumps(live))
+        return unchanged
+    except PatchError as problem:
+        raise ConfigurationError(f"JSON Patch: {problem}") from problem
     return patched
 
 
@@ -52,13 +47,3 @@ def _operation(item: Any) -> Object:
             why = f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
             raise ConfigurationError(why) from error
     return found
-
-
-def _complaint(operation: Object, error: ApiError) -> str:
-    name, path = operation["op"], operation["path"]
-    if name not in ("add", "remove", "replace", "move", "copy"):
-        return f"Unexpected kind: {name}"
-    if error.code == 413:
-        return error.message
-    shown = f'"{path}"' if name in _QUOTED else path
-    return f"{name} operation does not apply: doc is missing path: {shown}: missing value"

@@ -29,6 +29,10 @@ class PatchError(Exception):
     """A patch that does not apply, or is none; the message is the library's."""
 
 
+class FailedTest(PatchError):
+    """A patch whose test found another value."""
+
+
 class _Wrong(PatchError):
     """What is wrong at one place, which the operation tells."""
 
@@ -228,7 +232,7 @@ class _Document:
         else:
             value = self.root
         if not _equal(None if value is _ABSENT else value, operation.get("value")):
-            raise PatchError(f"testing value {path} failed: test failed")
+            raise FailedTest(f"testing value {path} failed: test failed")
 
     # -- walking ----------------------------------------------------------------------------------------------
 
