@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from policy_kit import Asking, admit, binding, config_map, mutating, policy
-
 import pytest
+from policy_kit import Asking, admit, binding, config_map, mutating, policy
 
 from watchkeeper.meta.errors import ApiError
 

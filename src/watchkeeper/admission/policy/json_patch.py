@@ -9,7 +9,7 @@ import orjson
 from watchkeeper.admission.expression.patch_values import ObjectValue, PatchOperation, to_json
 from watchkeeper.admission.policy.params import ConfigurationError
 from watchkeeper.cel.values import EvalError
-from watchkeeper.runtime.patch.json_patch import JsonPatch, PatchError, FailedTest
+from watchkeeper.runtime.patch.json_patch import FailedTest, JsonPatch, PatchError
 
 Object = dict[str, Any]
 
