@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from watchkeeper.controllers import garbage_collector
 from watchkeeper.testing import Handle, Server
 from watchkeeper.testing.handle import RequestFailed
 
@@ -71,3 +73,45 @@ def test_nothing_is_decided_about_a_cluster_scoped_dependent_of_a_namespaced_own
     assert eventually(lambda: not exists(server, other))
     collected_so_far(server)
     assert len(server.request("GET", path)["metadata"]["ownerReferences"]) == 2
+
+
+def test_what_is_served_is_followed_little_by_little_and_orphans_wait_until_all_of_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each slice looks at one resource only.
+    monkeypatch.setattr(garbage_collector, "_SLICE_SECONDS", 1e-6)
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+
+    def define(number: int) -> Object:
+        names = {"plural": f"things{number}", "kind": f"Thing{number}"}
+        spec = {"group": "gc.example.io", "names": names, "scope": "Namespaced", "versions": [version]}
+        return {"metadata": {"name": f"things{number}.gc.example.io"}, "spec": spec}
+
+    def things(number: int) -> str:
+        return f"/apis/gc.example.io/v1/namespaces/default/things{number}"
+
+    def thing(number: int, name: str, *owners: Object) -> Object:
+        meta = {"name": name, "ownerReferences": list(owners)}
+        return {"apiVersion": "gc.example.io/v1", "kind": f"Thing{number}", "metadata": meta}
+
+    options: dict[str, Any] = {"insecure_http": True, "storage": f"sqlite:{tmp_path}/x.db"}
+    with Server(**options, controllers=()) as handle:
+        for number in range(40):
+            handle.request("POST", definitions, define(number))
+        assert eventually(lambda: exists(handle, things(39)))
+        owner = handle.request("POST", things(0), thing(0, "owner"))
+        reference = {
+            "apiVersion": "gc.example.io/v1",
+            "kind": "Thing0",
+            "name": "owner",
+            "uid": owner["metadata"]["uid"],
+        }
+        handle.request("POST", things(39), thing(39, "orphan", reference))
+        handle.request("POST", things(38), thing(38, "dependent", {**reference, "name": "gone", "uid": "gone"}))
+    with Server(**options, controllers=("garbage-collector",)) as handle:
+        handle.request("DELETE", f"{things(0)}/owner?propagationPolicy=Orphan")
+        assert eventually(lambda: not exists(handle, f"{things(0)}/owner"))
+        assert eventually(lambda: not exists(handle, f"{things(38)}/dependent"))
+        assert not handle.request("GET", f"{things(39)}/orphan")["metadata"].get("ownerReferences")

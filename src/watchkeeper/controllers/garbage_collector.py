@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,8 @@ _FIRST_RETRY, _LAST_RETRY = 0.1, 60.0
 """Seconds."""
 _LOOK_SECONDS = 0.05
 """How long the look at what is newly served waits for more of it."""
+_SLICE_SECONDS = 0.004
+"""How long it takes at a time, and lets others have their turn."""
 _OWNERS, _DELETION = b'"ownerReferences":', b'"deletionTimestamp":'
 _VERBS = ("list", "watch", "delete")
 _IGNORED = frozenset({("", "events"), ("events.k8s.io", "events")})
@@ -45,7 +48,8 @@ class GarbageCollector:
         self._attempts: dict[tuple[str, str], int] = {}
         self._feeds: dict[tuple[str, str], tuple[asyncio.Task[None], ServedResource, dict[str, str]]] = {}
         self._unsynced: set[tuple[str, str]] = set()
-        self._changed: set[tuple[str, str]] = set()
+        self._changed: dict[tuple[str, str], None] = {}
+        """Resources to look at, in this order: what is served anew, differently or no longer."""
         self._look_again: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
@@ -53,8 +57,13 @@ class GarbageCollector:
 
     def start(self) -> None:
         """Begin to follow and to work."""
-        self._api.served.on_change.append(self._served_changed)
-        self._follow_served()
+        served = self._api.served
+        served.on_change.append(self._served_changed)
+        for group in served.groups():
+            for version in served.versions(group):
+                for resource in served.resources(group, version):
+                    self._changed[group, resource.info.gvr.resource] = None
+        self._follow_changed()
         for number in range(_WORKERS):
             self._tasks.start(f"worker-{number}", self._work())
 
@@ -76,14 +85,20 @@ class GarbageCollector:
             gvr = followed.info.gvr
             if self._api.served.find(gvr.group, gvr.version, gvr.resource) is not followed:
                 self._unfollow(key)
-        self._changed.add(key)
+        self._changed[key] = None
         if self._look_again is None:
             self._look_again = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._follow_changed)
 
     def _follow_changed(self) -> None:
+        """Follow what is new, for a while: there may be thousands of custom resources."""
         self._look_again = None
-        changed, self._changed = self._changed, set()
-        for key in changed:
+        until = time.perf_counter() + _SLICE_SECONDS
+        while self._changed:
+            if time.perf_counter() >= until:
+                self._look_again = asyncio.get_running_loop().call_later(_SLICE_SECONDS, self._follow_changed)
+                return
+            key = next(iter(self._changed))
+            del self._changed[key]
             wanted = self._wanted(key)
             if key in self._feeds and self._feeds[key][1] is not wanted:
                 self._unfollow(key)
@@ -95,13 +110,6 @@ class GarbageCollector:
         if key in _IGNORED:
             return None
         return next((r for r in self._api.versions_of(*key, *_VERBS)), None)
-
-    def _follow_served(self) -> None:
-        """Follow all that is served now."""
-        for resource in self._api.resources(*_VERBS):
-            key = (resource.info.gvr.group, resource.info.gvr.resource)
-            if key not in _IGNORED and key not in self._feeds:
-                self._feeds[key] = self._follow(key, resource)
 
     def _unfollow(self, key: tuple[str, str]) -> None:
         task, _, known = self._feeds.pop(key)
@@ -304,7 +312,7 @@ class GarbageCollector:
         resource = self._api.find_kind(node.identity.api_version, node.identity.kind)
         if resource is None or not node.orphaning:
             return
-        if self._unsynced:
+        if self._unsynced or self._changed:
             # A dependent not yet seen would keep its reference and be deleted as an orphan of nobody.
             raise ApiError(503, "", "not all resources have been seen yet")
         for dependent in list(node.dependents):
