@@ -21,7 +21,6 @@ ACCEPTED = (JSON, YAML, PROTOBUF)
 STREAMS = ("application/json;stream=watch", f"{PROTOBUF};stream=watch")
 ANY = frozenset({"*/*", "application/*"})
 """The ranges that JSON is in."""
-_NAMED = frozenset({*ACCEPTED, "*/*"})
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _content_type = re.compile(
     rf"\s*({_TOKEN}/{_TOKEN})\s*(?:;\s*{_TOKEN}\s*=\s*(?:{_TOKEN}|\"(?:[^\"\\]|\\.)*\")\s*)*;?\s*"
@@ -48,17 +47,20 @@ class Accepted:
 PLAIN = Accepted(JSON)
 
 
-def negotiate(request: Request, *, protobuf: bool, transforms: bool = True, tables: bool = True) -> Accepted:
+def negotiate(
+    request: Request, *, protobuf: bool, transforms: bool = True, tables: bool = True, named: bool | None = None
+) -> Accepted:
     """The form to answer a request in. Raises a 406 when the client accepts none.
 
     `protobuf` says whether what is asked for has a form in protobuf: built-in kinds have, custom resources have not.
-    `transforms` says whether it may be transformed at all, `tables` whether into Tables, too.
+    `transforms` says whether it may be transformed at all, `tables` whether into Tables, too; `named` whether a range
+    of types is no answer to what is wanted, which is so wherever there is protobuf unless it is told.
     """
     header = request.header(b"accept")
     found: Accepted | None = PLAIN
     if header not in ("", JSON, "*/*"):
-        if protobuf and not _names_something(header):
-            raise _no_representation()
+        if protobuf if named is None else named:
+            require_named(header, ACCEPTED)
         found = accepted_form(header, transforms=transforms, tables=tables, protobuf=protobuf)
     if found is None:
         raise not_acceptable()
@@ -80,11 +82,17 @@ def not_acceptable() -> ApiError:
     return errors.not_acceptable(f"only the following media types are accepted: {', '.join(ACCEPTED)}")
 
 
-def _no_representation() -> ApiError:
-    """406 of the paths of built-in kinds, where a range of types is as good as none."""
-    error = errors.not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(ACCEPTED)}")
+@lru_cache(maxsize=512)
+def require_named(header: str, forms: tuple[str, ...]) -> None:
+    """Raise a 406 unless an Accept header names one of the types that there are, or just anything.
+
+    So have it the paths of built-in kinds, where a range of types is as good as none.
+    """
+    if any(clause.partition(";")[0].strip(" ") in ("*/*", *forms) for clause in header.split(",")):
+        return
+    error = errors.not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(forms)}")
     error.details = {}
-    return error
+    raise error
 
 
 def wants_pretty(request: Request) -> bool:
@@ -109,12 +117,6 @@ def accepted_form(header: str, *, transforms: bool, protobuf: bool, tables: bool
         if accepted is not None:
             return accepted
     return None
-
-
-@lru_cache(maxsize=512)
-def _names_something(header: str) -> bool:
-    """Whether a header names one of the types that there are, or just anything."""
-    return any(clause.partition(";")[0].strip(" ") in _NAMED for clause in header.split(","))
 
 
 @dataclass(frozen=True, slots=True)

@@ -328,6 +328,7 @@ class Server:
         paths["/"] = RootPath(
             self.assembly.discovery, [p for p in paths if not p.startswith("/api") and not p.endswith("/")]
         ).handle
+        paths["/index.html"] = paths["/"]
         return paths, prefixes
 
     def _add_checks(self) -> None:

@@ -8,6 +8,7 @@ import sys
 import orjson
 
 from watchkeeper import __version__
+from watchkeeper.endpoints.negotiation import JSON, require_named
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.router import method_not_allowed
 from watchkeeper.request.request import Request
@@ -50,9 +51,10 @@ class Version:
         self._body = b""
 
     def handle(self, request: Request) -> Response:
-        """Answer a GET. Raises a 405."""
+        """Answer a GET with JSON. Raises 405 and 406."""
         if request.method != "GET":
             raise method_not_allowed()
+        require_named(request.header(b"accept") or "*/*", (JSON,))
         if not self._body:
             self._body = orjson.dumps(version_info(), option=orjson.OPT_INDENT_2)
         return Response(200, self._body)

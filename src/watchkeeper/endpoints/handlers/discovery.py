@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import orjson
 
 from watchkeeper.endpoints.discovery import Aggregated, Discovery
-from watchkeeper.endpoints.negotiation import ANY, JSON, YAML, Accepted, clauses_of, negotiate
+from watchkeeper.endpoints.negotiation import ANY, JSON, YAML, clauses_of, negotiate
 from watchkeeper.endpoints.render import finish
 from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.endpoints.router import method_not_allowed, not_found
@@ -17,7 +17,10 @@ _AGGREGATED: Mapping[str, str] = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "
 
 
 class DiscoveryPaths:
-    """Handles discovery requests. `handle` takes every path below /api and /apis that is no resource."""
+    """Handles discovery requests. `handle` takes every path below /api and /apis that is no resource.
+
+    Documents about all groups, about one, and about versions of custom ones are had by any method, as in the reference.
+    """
 
     def __init__(self, discovery: Discovery) -> None:
         self._discovery = discovery
@@ -32,20 +35,21 @@ class DiscoveryPaths:
     def _core(self, request: Request, parts: list[str]) -> Response:
         if len(parts) == 1:
             if media_type := _aggregated_type(request):
+                _require_get(request)
                 return _aggregated(request, self._discovery.aggregated_core(), media_type)
             host = request.header(b"host")
-            return self._plain(request, self._discovery.core_versions(host))
+            return _routed(request, self._discovery.core_versions(host))
         body = self._discovery.resource_list("", parts[1]) if len(parts) == 2 else None
         if body is None:
             raise not_found()
-        return self._plain(request, body)
+        return _routed(request, body)
 
     def _named(self, request: Request, parts: list[str]) -> Response:
         discovery = self._discovery
         if len(parts) == 1:
             if media_type := _aggregated_type(request):
                 return _aggregated(request, discovery.aggregated_groups(), media_type)
-            return self._plain(request, discovery.group_list())
+            return _plain(request, discovery.group_list())
         group = discovery.group(parts[1])
         if group is None:
             return text_response(404, "404 page not found\n")
@@ -54,18 +58,25 @@ class DiscoveryPaths:
             if all(v.custom for v in group.versions):
                 return text_response(404, "404 page not found\n")
             raise not_found()
-        return self._plain(request, body)
-
-    @staticmethod
-    def _plain(request: Request, body: bytes) -> Response:
-        if request.method != "GET":
-            raise method_not_allowed()
-        return finish(body, _negotiated(request))
+        if len(parts) == 2 or any(v.custom and v.version == parts[2] for v in group.versions):
+            return _plain(request, body)
+        return _routed(request, body)
 
 
-def _negotiated(request: Request) -> Accepted:
-    """The form of a discovery document; an aggregated form that is not served here is passed over."""
-    return negotiate(request, protobuf=True, transforms=False)
+def _plain(request: Request, body: bytes) -> Response:
+    """A document in the form that is asked for; an aggregated form that is not served here is passed over."""
+    return finish(body, negotiate(request, protobuf=True, transforms=False, named=False))
+
+
+def _routed(request: Request, body: bytes) -> Response:
+    """A document that can only be got, in a form that the client names."""
+    _require_get(request)
+    return finish(body, negotiate(request, protobuf=True, transforms=False))
+
+
+def _require_get(request: Request) -> None:
+    if request.method != "GET":
+        raise method_not_allowed()
 
 
 def _aggregated_type(request: Request) -> str:
@@ -90,8 +101,6 @@ def _aggregated_type(request: Request) -> str:
 
 
 def _aggregated(request: Request, document: Aggregated, media_type: str) -> Response:
-    if request.method != "GET":
-        raise method_not_allowed()
     etag = (b"etag", document.etag.encode())
     headers = (etag, (b"vary", b"Accept"), (b"cache-control", b"public"))
     if request.header(b"if-none-match") == document.etag:
@@ -102,7 +111,7 @@ def _aggregated(request: Request, document: Aggregated, media_type: str) -> Resp
 
 
 class RootPath:
-    """GET /: all paths there are."""
+    """All paths there are, at / and /index.html, for whatever method and media type."""
 
     def __init__(self, discovery: Discovery, others: list[str]) -> None:
         self._discovery = discovery
@@ -110,8 +119,6 @@ class RootPath:
 
     def handle(self, request: Request) -> Response:
         """The paths, sorted."""
-        if request.method != "GET":
-            raise method_not_allowed()
         paths = ["/api", "/apis", *self._others]
         groups = orjson.loads(self._discovery.group_list())["groups"]
         for group in groups:
@@ -119,4 +126,4 @@ class RootPath:
             paths += [f"/apis/{v['groupVersion']}" for v in group["versions"]]
         core = orjson.loads(self._discovery.core_versions(""))
         paths += [f"/api/{v}" for v in core["versions"]]
-        return finish(orjson.dumps({"paths": sorted(paths)}), negotiate(request, protobuf=False, transforms=False))
+        return Response(200, orjson.dumps({"paths": sorted(paths)}, option=orjson.OPT_INDENT_2))

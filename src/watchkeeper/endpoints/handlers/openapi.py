@@ -8,7 +8,6 @@ from watchkeeper.endpoints.negotiation import JSON, media_ranges
 from watchkeeper.endpoints.openapi.documents import Document, OpenAPI
 from watchkeeper.endpoints.openapi.gnostic import CONTENT_TYPE
 from watchkeeper.endpoints.response import AT_ONCE, Header, Response, text_response
-from watchkeeper.endpoints.router import method_not_allowed
 from watchkeeper.request.request import Request
 
 _V3 = "/openapi/v3"
@@ -22,7 +21,7 @@ _V3_FORMS = {JSON: JSON}
 
 
 class OpenAPIPaths:
-    """Handles /openapi/v2, /openapi/v3 and what is below it.
+    """Handles /openapi/v2, /openapi/v3 and what is below it, for whatever method, as the reference does.
 
     Documents may be large and take seconds to make, which they do in slices between other requests. Whether a client
     has the latest one is known at once.
@@ -33,7 +32,6 @@ class OpenAPIPaths:
 
     def handle_v2(self, request: Request) -> Response | Awaitable[Response]:
         """The v2 document, in JSON or in protobuf."""
-        _require_get(request)
         form = _form(request, _V2_FORMS)
         if form is None:
             return _not_acceptable()
@@ -44,7 +42,6 @@ class OpenAPIPaths:
 
     def handle_v3(self, request: Request) -> Response | Awaitable[Response]:
         """The index of v3 documents, or one of them; asked for by its hash it may be kept for good."""
-        _require_get(request)
         path = request.path.removeprefix(_V3).strip("/")
         if not path:
             index = self._documents.v3_index()
@@ -59,11 +56,6 @@ class OpenAPIPaths:
             return Response(301, b"", ((b"location", f"{request.path}?hash={current}".encode()),))
         more = (_FOREVER,) if asked else ()
         return _unchanged(request, lambda: current, more) or _answer(self._documents.v3(path), JSON, more)
-
-
-def _require_get(request: Request) -> None:
-    if request.method != "GET":
-        raise method_not_allowed()
 
 
 def _form(request: Request, forms: Mapping[str, str]) -> str | None:
