@@ -73,6 +73,10 @@ class FieldSelector:
         """The equalities, each as a choice of one value."""
         return {field: (value,) for field, value in reversed(self._equal)}
 
+    def is_single_choice(self) -> bool:
+        """Whether it is one equality and nothing else."""
+        return len(self._equal) == 1 and not self._unequal
+
     def __str__(self) -> str:
         return ",".join(map(str, self.terms))
 

@@ -120,6 +120,10 @@ class LabelSelector:
         """For each label that must have one of some values: these values; of several such demands, the last."""
         return {r.key: r.values for r in self.requirements if r.operator in _SELECTS_VALUES}
 
+    def is_single_choice(self) -> bool:
+        """Whether it demands that one label has one of some values, and nothing else."""
+        return len(self.requirements) == 1 and self.requirements[0].operator in _SELECTS_VALUES
+
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
 

@@ -30,6 +30,10 @@ class Selector(Protocol):
         """For each key that must have one of some values: these values. Includes the equalities."""
         ...
 
+    def is_single_choice(self) -> bool:
+        """Whether it is one of the `choices` and demands nothing else."""
+        ...
+
 
 class _Everything:
     def matches(self, values: Mapping[str, str]) -> bool:
@@ -46,6 +50,9 @@ class _Everything:
 
     def choices(self) -> Mapping[str, tuple[str, ...]]:
         return {}
+
+    def is_single_choice(self) -> bool:
+        return False
 
 
 SELECT_ALL: Selector = _Everything()

@@ -12,7 +12,18 @@ from watchkeeper.storage.cacher.snapshot import Snapshot
 from watchkeeper.storage.cacher.watcher_index import WatcherIndex
 from watchkeeper.storage.interface import StoredObject
 
-SELECTORS = ["app=a", "app=b", "app=a,tier=x", "tier in (y)", "app=none", "app!=a", "app", ""]
+SELECTORS = [
+    "app=a",
+    "app=b",
+    "app=a,tier=x",
+    "tier in (y)",
+    "tier in (x,y)",
+    "app=a,app=b",
+    "app=none",
+    "app!=a",
+    "app",
+    "",
+]
 FIELDS = ["", "spec.node=n1", "spec.node=", "spec.node!=n1", "metadata.name=x"]
 OBJECTS = st.tuples(
     st.sampled_from(["n/x", "n/y", "m/x", "z"]),
@@ -44,6 +55,16 @@ def test_candidates_include_all_that_is_selected(steps: list[tuple[str, dict[str
                     o.key for o in snapshot.all() if predicate.matches(o.attributes.labels, o.attributes.fields)
                 }
                 assert found is None or selected <= found <= set(snapshot.keys())
+                assert not indexes.decides(predicate) or found == selected
+
+
+def test_an_index_decides_what_asks_for_nothing_else() -> None:
+    indexes = Indexes(("spec.node",))
+    decided = [text for text in SELECTORS if indexes.decides(by(text))]
+    assert decided == ["app=a", "app=b", "tier in (y)", "tier in (x,y)", "app=none"]
+    assert [text for text in FIELDS if indexes.decides(by("", text))] == ["spec.node=n1", "spec.node="]
+    assert not indexes.decides(by("app=a", "spec.node=n1"))
+    assert not indexes.decides(by("", "spec.node=n1,metadata.name=x"))
 
 
 def test_only_equalities_of_labels_and_of_indexed_fields_have_an_index() -> None:

@@ -105,6 +105,14 @@ class Indexes:
                     best = keys
         return best
 
+    def decides(self, predicate: SelectionPredicate) -> bool:
+        """Whether the candidates are all selected: the predicate is one look-up in one index and nothing else."""
+        if predicate.field.is_empty():
+            return predicate.label.is_single_choice()
+        if not predicate.label.is_empty() or not predicate.field.is_single_choice():
+            return False
+        return next(iter(predicate.field.choices())) in self.fields
+
     def _labels(self, objects: Iterable[StoredObject]) -> _ValueIndex:
         if self._by_label is None:
             self._by_label = _ValueIndex(None)

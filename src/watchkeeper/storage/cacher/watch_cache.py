@@ -135,9 +135,10 @@ class WatchCache:
                 return ListResult(items, revision)
             total = self.snapshot.count(start or prefix, end)
             return _page(items, prefix, revision, limit, total)
-        return self._filtered(
-            self.selection(prefix, start, options.predicate), options.predicate, prefix, revision, limit
-        )
+        candidates, decided = self._selection(prefix, start, options.predicate)
+        if decided and limit <= 0:
+            return ListResult(candidates, revision)
+        return self._filtered(candidates, options.predicate, prefix, revision, limit)
 
     def list_exact(self, prefix: str, start: str, options: ListOptions, revision: int) -> ListResult | None:
         """The state as `revision` left it, which has been reached; None when memory does not go back so far."""
@@ -170,15 +171,22 @@ class WatchCache:
             del self._pasts[next(iter(self._pasts))]
         return past
 
-    def selection(self, prefix: str, start: str, predicate: SelectionPredicate) -> list[StoredObject]:
-        """Objects under a prefix, in key order, that include all that are selected; an index narrows them down."""
+    def _selection(self, prefix: str, start: str, predicate: SelectionPredicate) -> tuple[list[StoredObject], bool]:
+        """Objects under a prefix, in key order, that include all that are selected; an index narrows them down.
+
+        Whether these are exactly the selected ones is the second value.
+        """
         first, end = start or prefix, prefix_end(prefix)
-        keys = self.indexes.candidates(predicate, self.snapshot.all())
-        if keys is None or len(keys) >= self.snapshot.count(first, end):
-            return self.snapshot.objects(first, end)
-        get = self.snapshot.get
-        ordered = sorted(keys) if first == self.root else sorted(key for key in keys if first <= key < end)
-        return [stored for key in ordered if (stored := get(key)) is not None]
+        snapshot = self.snapshot
+        keys = self.indexes.candidates(predicate, snapshot.all())
+        if keys is None:
+            return snapshot.objects(first, end), False
+        decided = self.indexes.decides(predicate)
+        if len(keys) >= snapshot.count(first, end):
+            return snapshot.objects(first, end), decided and len(keys) == len(snapshot)
+        ordered = sorted(keys) if first == self.root else sorted([key for key in keys if first <= key < end])
+        get = snapshot.get
+        return [stored for key in ordered if (stored := get(key)) is not None], decided
 
     def _past_selection(self, past: Past, prefix: str, start: str, predicate: SelectionPredicate) -> list[StoredObject]:
         """As `selection`, but of a past revision: keys that have changed since are looked at one by one."""
