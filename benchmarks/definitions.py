@@ -1,4 +1,4 @@
-"""What thousands of definitions cost: memory, discovery, start. Run: python -m benchmarks.definitions [definitions]
+"""What thousands of definitions cost: memory, discovery, OpenAPI, start. Run: python -m benchmarks.definitions [number]
 
 Each definition has a schema of ten thousand bytes, twenty of them share a group, and all are kept in a SQLite file.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.testing import ServerProcess
 
 MAX_MEMORY_MIB, MAX_DISCOVERY_MS, MAX_START_SECONDS = 600, 100, 10
+MAX_WAIT_MS = 50
+"""How long a request may wait because of a large document."""
+PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -62,6 +67,55 @@ def discovery_ms(client: Client) -> tuple[float, float]:
     return found[0], found[1]
 
 
+def longest_wait_ms(client: Client, other: Client, path: str, accept: str) -> tuple[float, float]:
+    """Milliseconds of a request, and the longest that another client waits for a small answer meanwhile."""
+    waits: list[float] = []
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            began = time.perf_counter()
+            other.send("GET", "/api/v1/namespaces/default")
+            waits.append((time.perf_counter() - began) * 1e3)
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    began = time.perf_counter()
+    client.send("GET", path, accept=accept)
+    taken = (time.perf_counter() - began) * 1e3
+    done.set()
+    thread.join()
+    return taken, max(waits)
+
+
+Tell = Callable[[str, float, str, float], None]
+
+
+def change_one(client: Client, schema: dict[str, Any], number: int, tell: Tell) -> None:
+    """Add a definition and take it away again, and see what discovery takes after each."""
+    added = definition(number, schema)
+    client.send("POST", DEFINITIONS, orjson.dumps(added))
+    time.sleep(0.5)
+    tell("discovery after one more", discovery_ms(client)[0], "ms", MAX_DISCOVERY_MS)
+    client.send("DELETE", f"{DEFINITIONS}/{added['metadata']['name']}")
+    time.sleep(0.5)
+    tell("discovery after one less", discovery_ms(client)[0], "ms", MAX_DISCOVERY_MS)
+
+
+def documents(client: Client, other: Client, tell: Tell) -> None:
+    """Ask for the OpenAPI documents, in both forms and for the index."""
+    forms = (
+        ("OpenAPI v2", "/openapi/v2", "*/*"),
+        ("in protobuf", "/openapi/v2", PROTOBUF),
+        ("v3", "/openapi/v3", "*/*"),
+    )
+    for name, path, accept in forms:
+        taken, waited = longest_wait_ms(client, other, path, accept)
+        tell(name, taken, "ms", float("inf"))
+        tell("  others wait at most", waited, "ms", MAX_WAIT_MS)
+
+
 def main() -> int:
     """Print what was measured; 1 when something is over its bound."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
@@ -71,7 +125,7 @@ def main() -> int:
     def tell(what: str, value: float, unit: str, bound: float) -> None:
         nonlocal failed
         failed |= value > bound
-        print(f"{what:40}{value:10.1f} {unit:4} (bound {bound:g})", flush=True)
+        print(f"{what:40}{value:10.1f} {unit:4}{f' (bound {bound:g})' if bound < float('inf') else ''}", flush=True)
 
     with tempfile.TemporaryDirectory() as directory:
         storage = f"sqlite:{directory}/objects.db"
@@ -93,7 +147,10 @@ def main() -> int:
             client = Client(handle, process.pid)
             time.sleep(1)
             tell("discovery after the start", discovery_ms(client)[0], "ms", MAX_DISCOVERY_MS)
+            change_one(client, schema, count, tell)
             tell("memory after the start", memory_mib(process.pid), "MiB", MAX_MEMORY_MIB)
+            documents(client, Client(handle, process.pid), tell)
+            tell("memory with OpenAPI", memory_mib(process.pid), "MiB", MAX_MEMORY_MIB)
     return 1 if failed else 0
 
 
