@@ -208,6 +208,19 @@ def test_a_version_that_is_none_is_nobodys_fault_but_in_lists(server: Handle, pa
     assert (status["code"], status.get("reason"), status["message"]) == (500, None, why)
     listed = ask(server, "GET", f"{CONFIGMAPS}?resourceVersion=x").json()
     assert (listed["code"], listed["message"]) == (400, f"invalid resource version: {why}")
+    event = ask(server, "GET", "/apis/events.k8s.io/v1/namespaces/default/events/e?resourceVersion=x").json()
+    assert (event["code"], event["message"]) == (400, f"invalid resource version: {why}")
+
+
+def test_of_a_repeated_header_the_first_counts(server: Handle) -> None:
+    headers = [
+        ("Authorization", f"Bearer {server.token}"),
+        ("Authorization", "Bearer other"),
+        ("Accept", "application/yaml"),
+        ("Accept", "application/json"),
+    ]
+    answer = httpx.get(f"{server.url}{CONFIGMAPS}", headers=headers)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/yaml")
 
 
 @pytest.mark.parametrize("query", ["limit=%zz", "limit=x;y", "limit=1&timeoutSeconds=%"])

@@ -14,6 +14,10 @@ STORE_READ_ERROR = "StorageReadError"
 """The reason of errors that tell of objects which cannot be decrypted or decoded."""
 
 
+_NOT_CACHED = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
+"""What the reference reads from its database."""
+
+
 def to_api_error(error: storage.StorageError, resource: GroupResource, name: str, verb: str) -> ApiError:
     """What a client is told about a storage error met while doing `verb` on an object (name "" for collections)."""
     match error:
@@ -26,8 +30,8 @@ def to_api_error(error: storage.StorageError, resource: GroupResource, name: str
         case storage.PreconditionFailed():
             why = f"StorageError: invalid object, Code: 4, Key: {error.key}, ResourceVersion: 0"
             return errors.conflict(resource, name, f"{why}, AdditionalErrorMsg: {error}")
-        case storage.InvalidResourceVersion() if verb in ("get", "watch"):
-            # Only lists are told that it is their fault: the reference has no better words here.
+        case storage.InvalidResourceVersion() if verb == "watch" or (verb == "get" and resource not in _NOT_CACHED):
+            # Only who gets past the cache is told whose fault it is: the reference has no better words here.
             return ApiError(500, "", error.fault)
         case storage.InvalidRequest():
             return errors.bad_request(str(error))

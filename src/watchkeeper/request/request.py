@@ -82,13 +82,16 @@ class Request:
         return f"<Request {self.method} {self.path}>"
 
     def header(self, name: bytes) -> str:
-        """A header by its lower-case name, "" when absent. Of a repeated header the values are joined by commas."""
+        """A header by its lower-case name, "" when absent.
+
+        Of a repeated header it is the first, as with Go's net/http, or where the values make a list, all of them.
+        """
         headers = self._headers
         if headers is None:
             pairs = self.scope["headers"]
             headers = dict(pairs)
             if len(headers) != len(pairs):
-                headers = _joined(pairs)
+                headers = _first_of(pairs)
             self._headers = headers
         return headers.get(name, b"").decode("latin-1")
 
@@ -171,10 +174,17 @@ class Observer(Protocol):
         ...
 
 
-def _joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+_LISTS = frozenset({b"connection", b"upgrade", b"sec-websocket-protocol"})
+"""Headers that may come in several parts."""
+
+
+def _first_of(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     headers: dict[bytes, bytes] = {}
     for key, value in pairs:
-        headers[key] = headers[key] + b", " + value if key in headers else value
+        if key not in headers:
+            headers[key] = value
+        elif key in _LISTS:
+            headers[key] += b", " + value
     return headers
 
 
