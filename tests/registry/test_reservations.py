@@ -120,6 +120,45 @@ def test_what_is_asked_for_by_name_is_refused_when_another_has_it() -> None:
     on_two(scenario)
 
 
+def test_what_another_has_freed_can_be_had_before_this_server_hears_of_it() -> None:
+    async def scenario(one: Node, two: Node) -> None:
+        named: Object = {"clusterIP": "10.1.0.5", "ports": [{"name": "a", "port": 80, "nodePort": 30001}]}
+        first = await one.create("first", **named)
+        two.allocator.put(first)
+        with pytest.raises(ApiError, match="provided IP is already allocated"):
+            await two.create("second", **named)
+        with pytest.raises(ApiError, match="provided port is already allocated"):
+            await two.create("second", ports=named["ports"])
+        one.allocator.after_delete(first)
+        one.reservations.release_addresses(["10.1.0.5"])  # as the recorder does
+        await one.reservations.settle()
+        second = await two.create("second", **named)
+        assert (second["spec"]["clusterIP"], node_ports(second)) == ("10.1.0.5", [30001])
+        two.allocator.remove(first)
+        with pytest.raises(ApiError, match="provided IP is already allocated"):
+            await two.create("third", **named)
+        assert await two.addresses() == {"10.1.0.5"}
+        assert await two.reservations.ports() == {30001}
+
+    on_two(scenario)
+
+
+def test_what_is_refused_after_all_stays_with_whom_it_was() -> None:
+    async def scenario(one: Node, two: Node) -> None:
+        ports = [{"name": "a", "port": 80, "nodePort": 30001}]
+        first = await one.create("first", clusterIP="10.1.0.5", ports=ports)
+        two.allocator.put(first)
+        for _ in range(2):
+            with pytest.raises(ApiError, match="already allocated"):
+                await two.create("second", clusterIP="10.1.0.5", ports=ports)
+        pool = two.allocator._addresses["IPv4"]
+        assert (pool.holder("10.1.0.5"), two.allocator._ports.holder(30001)) == ("first", "first")
+        two.allocator.remove(first)
+        assert (pool.holder("10.1.0.5"), two.allocator._ports.holder(30001)) == (None, None)
+
+    on_two(scenario)
+
+
 def test_node_ports_are_reserved_all_or_none() -> None:
     async def scenario(one: Node, two: Node) -> None:
         assert not await one.reservations.reserve_ports([30001, 30002])

@@ -104,6 +104,8 @@ class ServiceTransaction:
     to_release: list[str] = field(default_factory=list)
     chosen: set[str] = field(default_factory=set)
     """Those of the taken addresses that nobody asked for by name."""
+    contested: dict[str, str] = field(default_factory=dict)
+    """Addresses asked for by name that were others', as far as this server knew, and whose."""
     reserved: Reserved = field(default_factory=Reserved)
 
     async def secure(self) -> None:
@@ -129,7 +131,7 @@ class ServiceTransaction:
         self._settled()
 
     def _settled(self) -> None:
-        self.taken, self.to_release, self.reserved = [], [], Reserved()
+        self.taken, self.to_release, self.reserved, self.contested = [], [], Reserved(), {}
 
 
 class ServiceAllocator:
@@ -280,6 +282,10 @@ class ServiceAllocator:
     def rolled_back(self, transaction: ServiceTransaction) -> None:
         """A write did not take place."""
         self.give_back(transaction.taken, transaction.holder)
+        for text, previous in transaction.contested.items():
+            for pool in self._addresses.values():
+                if pool.contains(text) and pool.holder(text) is None:
+                    pool.put(text, previous)
         if self.arbiter is not None:
             self.arbiter.release_addresses(transaction.reserved.addresses)
             self.arbiter.release_ports(transaction.reserved.ports)
@@ -302,7 +308,7 @@ class ServiceAllocator:
         if wrong:
             raise _invalid(obj, wrong)
         holder = _holder(obj if old is None else old)
-        ports = PortOperation(self._ports, holder, dry_run=dry_run)
+        ports = PortOperation(self._ports, holder, dry_run=dry_run, shared=self.arbiter is not None)
         return ServiceTransaction(allocator=self, service=obj, holder=holder, ports=ports, dry_run=dry_run)
 
     def _take_all(self, obj: Object, transaction: ServiceTransaction) -> None:
@@ -352,13 +358,22 @@ class ServiceAllocator:
             try:
                 if transaction.dry_run:
                     pool.check(text)
-                else:
+                elif not self._contests(pool, text, transaction):
                     pool.take(text, transaction.holder)
             except Refused as error:
                 why = f"failed to allocate IP {text}: {error}"
                 raise _invalid(obj, [invalid("spec.clusterIPs", obj["spec"]["clusterIPs"], why)]) from None
         transaction.taken.append(text)
         return text
+
+    def _contests(self, pool: AddressPool, text: str, transaction: ServiceTransaction) -> bool:
+        """Take an address that is another's as far as this server knows: its server may have freed it a moment ago."""
+        previous = pool.holder(text)
+        if self.arbiter is None or previous is None or previous == transaction.holder:
+            return False
+        pool.put(text, transaction.holder)
+        transaction.contested[text] = previous
+        return True
 
 
 def _invalid(obj: Object, wrong: list[FieldError]) -> ApiError:

@@ -47,6 +47,10 @@ class Pool:
         """Whether somebody holds it."""
         return number in self._holders
 
+    def holder(self, number: int) -> str | None:
+        """Who holds it."""
+        return self._holders.get(number)
+
     def take(self, number: int, holder: str) -> bool:
         """Take this one; False when somebody has it."""
         if number in self._holders:
@@ -128,6 +132,11 @@ class AddressPool:
             raise Refused("the provided network does not match the current range")
         if not self._pool.take(number, holder):
             raise Refused(ALLOCATED_IP)
+
+    def holder(self, text: str) -> str | None:
+        """Who holds an address of this network."""
+        number = self._number(text)
+        return self._pool.holder(number) if number is not None else None
 
     def put(self, text: str, holder: str) -> None:
         """Note who holds an address, whoever did so far. Addresses of other networks are ignored."""

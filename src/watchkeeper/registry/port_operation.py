@@ -10,10 +10,14 @@ _DRY_RUN_PORTS_BEGIN = 32768
 class PortOperation:
     """What one write does to the node ports. A dry run takes nothing and shows ports that might have been."""
 
-    def __init__(self, pool: PortPool, holder: str, *, dry_run: bool) -> None:
+    def __init__(self, pool: PortPool, holder: str, *, dry_run: bool, shared: bool = False) -> None:
+        """`shared`: whether an arbiter is asked about what was taken, who knows better than the pool."""
         self._pool = pool
         self._holder = holder
         self._dry_run = dry_run
+        self._shared = shared
+        self._contested: dict[int, str] = {}
+        """Ports asked for by number that were others', as far as this server knew, and whose."""
         self._taken: list[int] = []
         self._to_release: list[int] = []
         self._chosen: set[int] = set()
@@ -46,8 +50,17 @@ class PortOperation:
             if self._pool.is_taken(port) or port in self._taken:
                 raise Refused(ALLOCATED_PORT)
         else:
-            self._pool.claim(port, self._holder)
+            self._claim(port)
         self._taken.append(port)
+
+    def _claim(self, port: int) -> None:
+        previous = self._pool.holder(port)
+        if self._shared and previous is not None and previous != self._holder:
+            # Another server may have freed it a moment ago.
+            self._contested[port] = previous
+            self._pool.put(port, self._holder)
+        else:
+            self._pool.claim(port, self._holder)
 
     def take_any(self) -> int:
         """Take any port. Raises Full."""
@@ -64,11 +77,15 @@ class PortOperation:
 
     def commit(self) -> None:
         """The write took place."""
+        self._contested = {}
         self._give_back(self._to_release)
 
     def rollback(self) -> None:
         """It did not."""
         self._give_back(self._taken)
+        for port, previous in self._contested.items():
+            self._pool.take(port, previous)
+        self._contested = {}
 
     def _give_back(self, ports: list[int]) -> None:
         if not self._dry_run:
