@@ -134,10 +134,11 @@ def test_certificates_that_do_not_fit_are_said_to(secure: EtcdCluster, tmp_path:
     assert folder is not None
     storage = "--storage=" + secure.urls[0].replace("https", "etcd")
     client = (f"--etcd-certfile={folder / 'client.crt'}", f"--etcd-keyfile={folder / 'client.key'}")
-    code, said = start(tmp_path, storage, *client, f"--etcd-cafile={folder / 'stranger.crt'}")
+    patient = "--etcd-start-timeout=4s"  # on a busy machine even a refusal takes a while
+    code, said = start(tmp_path, patient, storage, *client, f"--etcd-cafile={folder / 'stranger.crt'}")
     assert code == 1
     assert "its certificate is of no authority that is trusted here: check the CA file" in said
-    code, said = start(tmp_path, storage, f"--etcd-cafile={folder / 'ca.crt'}")
+    code, said = start(tmp_path, patient, storage, f"--etcd-cafile={folder / 'ca.crt'}")
     assert code == 1
     assert "wants a certificate of an authority that it trusts from this client" in said
     code, said = start(tmp_path, storage)
