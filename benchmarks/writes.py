@@ -1,6 +1,6 @@
 """What a write costs in a whole server without sockets, in CPU microseconds of the process.
 
-    python -m benchmarks.writes [memory: | sqlite] [create] [patch] [lease]
+    python -m benchmarks.writes [memory: | sqlite] [create] [unlike] [patch] [lease]
 
 Requests go as bytes through the HTTP parser, all filters, the handlers and the store, and come back as bytes; what is
 left out is the kernel and TLS. `storage` is as for `serve`, `memory:` if not given (`sqlite` for a file). The least of
@@ -31,6 +31,7 @@ CONNECTIONS = 16
 ROUNDS = 7
 PER_ROUND = 800
 OBJECTS = 200
+OPERATIONS = ["create", "unlike", "patch", "lease"]
 Requests = Iterator[bytes]
 
 
@@ -140,8 +141,10 @@ class Bench:
         return f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 
     @staticmethod
-    def _pod(name: str) -> bytes:
+    def _pod(name: str, *, note: str = "") -> bytes:
         obj = pod()
+        if note:
+            obj["spec"]["containers"][0]["args"].append(note)
         obj["metadata"].update(name=name, namespace=NAMESPACE)
         for number, container in enumerate(obj["spec"]["containers"]):
             container["ports"][0].update(name=f"http-{number}", containerPort=8080 + number)
@@ -156,6 +159,12 @@ class Bench:
         path = f"/api/v1/namespaces/{NAMESPACE}/pods"
         names = (f"new-{i}" for i in self._numbers())
         return [self.request("POST", path, "application/json", self._pod(name)) for name in names]
+
+    def unlike(self) -> list[bytes]:
+        """Pods of which no two have the same spec."""
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods"
+        names = (f"new-{i}" for i in self._numbers())
+        return [self.request("POST", path, "application/json", self._pod(name, note=name)) for name in names]
 
     def patch(self) -> list[bytes]:
         return [
@@ -195,8 +204,8 @@ async def run(storage: str, names: list[str]) -> None:
 
 def main() -> None:
     given = sys.argv[1:]
-    storage = given.pop(0) if given and given[0] not in ("create", "patch", "lease") else "memory:"
-    uvloop.run(run(storage, given or ["create", "patch", "lease"]))
+    storage = given.pop(0) if given and given[0] not in OPERATIONS else "memory:"
+    uvloop.run(run(storage, given or OPERATIONS))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from watchkeeper.apis.registry import Object, contributions
 from watchkeeper.apis.retired import retired_versions
 from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.runtime.alike import Specs
 from watchkeeper.runtime.decode import compile_decoder
 from watchkeeper.runtime.scheme import Decoder, Kind, Scheme
 
@@ -32,6 +33,9 @@ def _kind(gvk: GroupVersionKind) -> Kind:
     decode = compile_decoder(schema)
     found = contributions()
     kind = Kind(gvk=gvk, hub=gvk, schema=schema, decode=decode, default=found.defaults.get(gvk))
+    default_rest = found.rest_defaults.get(gvk)
+    if default_rest is not None:
+        kind.specs = Specs(default_rest)
     kind.warning = found.warnings.get(gvk, "")
     kind.retired = retired_versions(gvk)
     kind.accepts = _ACCEPTED.get(gvk, kind.accepts)

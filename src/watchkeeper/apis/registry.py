@@ -4,6 +4,8 @@ A module that needs code for a kind is named in `MODULES` and has any of these n
 
     BEHAVIORS: list[KindBehavior]                                    hooks of the generic registry
     DEFAULTS: dict[GroupVersionKind, Callable[[Object], None]]       fill in defaults, in place, at that version
+    REST_DEFAULTS: dict[GroupVersionKind, Callable[[Object], None]]  those outside of the spec, of kinds many of whose
+                                                                     objects have the same spec (`runtime.alike.Specs`)
     CONVERSIONS: dict[GroupVersionKind, Conversion]                  for each version that is not the hub
     WARNINGS: dict[GroupVersionKind, str]                            sent with every answer at that version
 
@@ -87,6 +89,7 @@ class Contributions:
     """What all modules together say."""
 
     defaults: Mapping[GroupVersionKind, Defaulter]
+    rest_defaults: Mapping[GroupVersionKind, Defaulter]
     conversions: Mapping[GroupVersionKind, Conversion]
     behaviors: Behaviors
     warnings: Mapping[GroupVersionKind, str]
@@ -96,6 +99,7 @@ class Contributions:
 def contributions() -> Contributions:
     """Import the modules of kinds and gather what they say. Raises ValueError where two contradict each other."""
     defaults: dict[GroupVersionKind, list[Defaulter]] = {}
+    rest: dict[GroupVersionKind, Defaulter] = {}
     conversions: dict[GroupVersionKind, Conversion] = {}
     behaviors: list[KindBehavior] = []
     warnings: dict[GroupVersionKind, str] = {}
@@ -103,6 +107,7 @@ def contributions() -> Contributions:
         module = import_module(name)
         for gvk, defaulter in getattr(module, "DEFAULTS", {}).items():
             defaults.setdefault(gvk, []).append(defaulter)
+        rest.update(getattr(module, "REST_DEFAULTS", {}))
         found = getattr(module, "CONVERSIONS", {})
         if twice := conversions.keys() & found.keys():
             raise ValueError(f"{name} converts {twice}, which another module does, too")
@@ -113,7 +118,7 @@ def contributions() -> Contributions:
     if len(set(kinds)) < len(kinds):
         raise ValueError(f"two modules give behavior to one of {sorted(k for k in kinds if kinds.count(k) > 1)}")
     in_turn = {gvk: _in_turn(each) for gvk, each in defaults.items()}
-    return Contributions(in_turn, conversions, Behaviors(behaviors), warnings)
+    return Contributions(in_turn, rest, conversions, Behaviors(behaviors), warnings)
 
 
 def _in_turn(defaulters: list[Defaulter]) -> Defaulter:

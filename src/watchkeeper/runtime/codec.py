@@ -13,6 +13,7 @@ import orjson
 
 from watchkeeper.meta.errors import ApiError, bad_request
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.runtime.alike import Specs
 from watchkeeper.runtime.json_text import JsonError, number_as_written, read_json
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields, settled
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Object, Scheme
@@ -195,13 +196,42 @@ def _decode(kind: Kind, expected: Kind, parsed: Any, repeated: Pairs | list[str]
     if isinstance(repeated, Pairs) and kind.builtin:
         parsed = settled(kind.schema, repeated)
     unknown: list[str] = []
-    obj = kind.decode(parsed, unknown if strict else None)
-    obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
-    if kind.default is not None:
-        kind.default(obj)
+    if kind.specs is not None and strict and repeated is None:
+        obj = _decode_alike(kind, kind.specs, parsed, unknown)
+    else:
+        obj = _complete(kind, parsed, unknown if strict else None)
     if expected.builtin and kind.hub.group_kind != expected.hub.group_kind:
         raise DecodeError(f"converting ({kind.schema.go_type}) to ({internal_name(expected)}): unknown conversion")
     return Decoded(obj, kind, _strict_errors(kind, unknown, repeated) if strict else [])
+
+
+def _complete(kind: Kind, parsed: Any, unknown: list[str] | None) -> Object:
+    """A parsed body decoded and defaulted."""
+    obj = kind.decode(parsed, unknown)
+    obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
+    if kind.default is not None:
+        kind.default(obj)
+    return obj
+
+
+def _decode_alike(kind: Kind, specs: Specs, parsed: Object, unknown: list[str]) -> Object:
+    """The same, where the spec need not be looked at if one like it was."""
+    spec = parsed.get("spec")
+    key = specs.key(spec) if spec.__class__ is dict else None
+    if key is None:
+        return _complete(kind, parsed, unknown)
+    known = specs.take(key)
+    if known is None:
+        obj = _complete(kind, parsed, unknown)
+        if not unknown:
+            specs.add(key, obj["spec"])
+        return obj
+    del parsed["spec"]
+    obj = kind.decode(parsed, unknown)
+    obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
+    obj["spec"] = known
+    specs.default_rest(obj)
+    return obj
 
 
 def _strict_errors(kind: Kind, unknown: list[str], repeated: Pairs | list[str] | None) -> list[str]:

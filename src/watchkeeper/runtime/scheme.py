@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+from watchkeeper.runtime.alike import Specs
 from watchkeeper.runtime.schema import Schema
 
 Object = dict[str, Any]
@@ -57,6 +58,8 @@ class Kind:
     """Versions (`group/version`) that are served no more, at which an object of the kind is still recognized."""
     accepts: frozenset[str] = frozenset()
     """Those of them at which a request may carry the object, too."""
+    specs: Specs | None = None
+    """Where many objects have the same spec: what is known of specs."""
 
     def __repr__(self) -> str:
         return f"<Kind {self.gvk.api_version} {self.gvk.kind}>"

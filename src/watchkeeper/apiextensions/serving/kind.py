@@ -24,6 +24,7 @@ class CustomKind(Kind):
         self.warning = ""
         self.field_labels = None
         self.retired = self.accepts = frozenset()
+        self.specs = None
 
     @property
     def schema(self) -> Schema:  # type: ignore[override]

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from watchkeeper.apis.behavior import KindBehavior
+from watchkeeper.apis.core.new_pods import NewPods
 from watchkeeper.apis.core.pod_create import prepare_for_create
-from watchkeeper.apis.core.pod_defaults import default_pod
+from watchkeeper.apis.core.pod_defaults import default_pod, default_pod_status
 from watchkeeper.apis.core.pod_parts import PARTS
 from watchkeeper.apis.core.pod_status_validation import validate_pod_status_update
 from watchkeeper.apis.core.pod_table import TABLE
-from watchkeeper.apis.core.pod_validation import validate_pod, validate_pod_metadata_update, validate_pod_update
-from watchkeeper.apis.core.pod_warnings import warnings_for_pod
+from watchkeeper.apis.core.pod_validation import validate_pod_metadata_update, validate_pod_update
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
@@ -57,8 +57,11 @@ def grace_period(pod: Object, options: Mapping[str, Any]) -> int:
     return 1 if period < 0 else period
 
 
+_NEW = NewPods()
+
+
 def _warnings_on_create(pod: Object) -> list[str]:
-    warnings = warnings_for_pod(pod)
+    warnings = _NEW.warnings(pod)
     wrong = is_dns1123_label(pod["metadata"].get("name") or "")
     if wrong:
         text = "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended"
@@ -98,7 +101,7 @@ BEHAVIORS = [
         kind=GroupKind("", "Pod"),
         prepare_for_create=prepare_for_create,
         prepare_for_status_update=_prepare_for_status_update,
-        validate=validate_pod,
+        validate=_NEW.validate,
         validate_update=validate_pod_update,
         validate_metadata_update=validate_pod_metadata_update,
         shares_parts=True,
@@ -115,3 +118,4 @@ BEHAVIORS = [
     )
 ]
 DEFAULTS = {GroupVersionKind("", "v1", "Pod"): default_pod}
+REST_DEFAULTS = {GroupVersionKind("", "v1", "Pod"): default_pod_status}

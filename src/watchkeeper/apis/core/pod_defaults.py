@@ -32,6 +32,11 @@ def default_pod(pod: Object) -> None:
         _host_ports(containers)
         _host_ports(init_containers)
     default_pod_spec(spec)
+    default_pod_status(pod)
+
+
+def default_pod_status(pod: Object) -> None:
+    """Fill in a Pod outside of its spec."""
     status = pod.get("status")
     if status:
         _default_status(status)

@@ -74,8 +74,9 @@ class FieldManager:
         metadata.pop("managedFields", None)
         if not (trusted and tracking.kind.builtin):
             managed = tracking.updater.reconciled(managed)
-        before = tracking.empty() if live is None else tracking.from_hub(without_record(live))
-        return tracking.record_update(before, tracking.from_hub(new), managed, manager)
+        if live is None:
+            return tracking.record_create(tracking.from_hub(new), managed, manager)
+        return tracking.record_update(tracking.from_hub(without_record(live)), tracking.from_hub(new), managed, manager)
 
     def _record_to_start_from(self, live: Object | None, metadata: Object) -> tuple[Managed, bool]:
         """The record sent with the object, or else that of the live object; and whether this server wrote it.

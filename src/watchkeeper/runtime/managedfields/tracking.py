@@ -8,7 +8,7 @@ from typing import Any
 
 from watchkeeper.runtime.managedfields.capping import cap_updaters
 from watchkeeper.runtime.managedfields.entries import UPDATE, Managed, Owned, encode, manager_id
-from watchkeeper.runtime.managedfields.field_set import FieldSet, difference, of_paths, union
+from watchkeeper.runtime.managedfields.field_set import FieldSet, difference, of_paths, ordered, union
 from watchkeeper.runtime.managedfields.filters import Filter
 from watchkeeper.runtime.managedfields.nodes import MapNode, NodeTable
 from watchkeeper.runtime.managedfields.updater import Updater
@@ -30,6 +30,7 @@ _SYSTEM_METADATA = (
     "managedFields",
     "resourceVersion",
 )
+_SPEC = "f:spec"
 NEVER_OWNED: FieldSet = of_paths(
     [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SYSTEM_METADATA)]
 )
@@ -85,6 +86,22 @@ class Tracking:
         Raises Mismatch, and what conversion raises.
         """
         left, changed = self.updater.update(before, after, managed)
+        return self._recorded(left, changed, manager)
+
+    def record_create(self, after: Object, managed: Managed, manager: str) -> Managed:
+        """The same for a new object; others own something of it only if its maker says so."""
+        specs = self.kind.specs
+        known = specs.known(after.get("spec")) if specs is not None and not managed and not self.subresource else None
+        if known is None:
+            return self.record_update(self.empty(), after, managed, manager)
+        if known.fields is None:
+            changed = self.updater.compare(self.empty(), after, self.version).changed
+            known.fields = changed.get(_SPEC)
+            return self._recorded({}, changed, manager)
+        rest = self.updater.compare(_without_spec(self.empty()), _without_spec(after), self.version).changed
+        return self._recorded({}, ordered({**rest, _SPEC: known.fields}), manager)
+
+    def _recorded(self, left: Managed, changed: FieldSet, manager: str) -> Managed:
         mine = difference(changed, NEVER_OWNED)
         if mine:
             identity = manager_id(manager, UPDATE, self.version, self.subresource)
@@ -93,6 +110,12 @@ class Tracking:
             left[identity] = Owned(fields, self.version, self.now())
         cap_updaters(left)
         return left
+
+
+def _without_spec(obj: Object) -> Object:
+    rest = obj.copy()
+    rest.pop("spec", None)
+    return rest
 
 
 def without_record(obj: Object) -> Object:
