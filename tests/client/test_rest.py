@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
@@ -314,5 +315,15 @@ def test_who_is_asked_to_stay_away_for_long_is_told_at_once() -> None:
             with pytest.raises(ApiError, match="later") as caught:
                 await rest.request("GET", "/")
         assert (caught.value.code, asked) == (429, 1)
+
+    run(scenario())
+
+
+def test_the_system_finds_out_when_the_server_is_gone_without_a_word(kit: Any) -> None:
+    async def scenario() -> None:
+        async with kit.rest() as rest:
+            await rest.request("GET", "/version")
+            sock = rest._transport._idle[0].writer.get_extra_info("socket")
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
 
     run(scenario())

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import httptools
 
+from watchkeeper.aio.keep_alive import keep_alive
 from watchkeeper.client.errors import ClientError
 
 _MAX_IDLE = 16
@@ -176,9 +177,12 @@ class Transport:
         try:
             if self._socket:
                 return _Connection(*await asyncio.open_unix_connection(self._socket))
-            return _Connection(
-                *await asyncio.open_connection(self._host, self._port, ssl=self._tls, server_hostname=self._server_name)
+            reader, writer = await asyncio.open_connection(
+                self._host, self._port, ssl=self._tls, server_hostname=self._server_name
             )
+            # A watch may be silent for long, and has to end when nobody is there any more.
+            keep_alive(writer.get_extra_info("socket"))
+            return _Connection(reader, writer)
         except (OSError, ssl.SSLError) as problem:
             raise self._error(problem) from problem
 

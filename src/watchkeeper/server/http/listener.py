@@ -9,6 +9,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from watchkeeper.aio.keep_alive import keep_alive
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.http.connection import Connection
 from watchkeeper.server.http.exchange import Application, Exchange
@@ -21,8 +22,6 @@ log = logging.getLogger(__name__)
 Begin = Callable[[Any, Any, Any], Awaitable[None] | None]
 
 _SWEEP_SECONDS = 5.0
-_KEEP_ALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
-"""A silent client is asked after 15 s, and given up 60 s later."""
 
 
 class Listener:
@@ -134,7 +133,7 @@ def bind_tcp(host: str, port: int, backlog: int = DEFAULT_LIMITS.backlog) -> lis
             sock = socket.socket(family, kind, protocol)
             found.append(sock)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            _keep_alive(sock)
+            keep_alive(sock)
             if family == socket.AF_INET6:
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             if len(found) > 1 and port == 0:
@@ -147,15 +146,6 @@ def bind_tcp(host: str, port: int, backlog: int = DEFAULT_LIMITS.backlog) -> lis
             sock.close()
         raise
     return found
-
-
-def _keep_alive(sock: socket.socket) -> None:
-    """Let the system find out which clients are gone without a word; accepted connections inherit it."""
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEP_ALIVE.items():
-        option = getattr(socket, name, None)
-        if option is not None:
-            sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _unique(infos: Sequence[Any]) -> list[Any]:
