@@ -17,6 +17,8 @@ Object = dict[str, Any]
 _HEADER = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _SCHEME = "pkg/util/webhook/client.go:71"
 """How the reference names the scheme that answers are read by."""
+_OF_ANY_SCHEME = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
+"""Kinds of version v1 that every scheme knows."""
 MAX_YAML = 256 * 1024
 """Bytes of an answer in YAML. No webhook is known that answers so, and reading it takes a second for each megabyte."""
 
@@ -76,7 +78,8 @@ def _header_error(why: str) -> WebhookError:
 
 
 def _mismatch(found: GroupVersionKind, kind: GroupVersionKind) -> str:
-    if found.kind == kind.kind and found.group == kind.group and found.version in ("v1", "v1beta1"):
+    known = found.kind == kind.kind and found.group == kind.group and found.version in ("v1", "v1beta1")
+    if known or (found.api_version == "v1" and found.kind in _OF_ANY_SCHEME):
         source, target = f"{found.version}.{found.kind}", f"{kind.version}.{kind.kind}"
         return f"converting ({source}) to ({target}): unknown conversion"
     return f'no kind "{found.kind}" is registered for version "{found.api_version}" in scheme "{_SCHEME}"'

@@ -38,6 +38,10 @@ HEADER = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind stri
             "failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
         ),
         (
+            b'{"kind": "Status", "apiVersion": "v1", "message": "no"}',
+            "failed to call webhook: converting (v1.Status) to (v1.AdmissionReview): unknown conversion",
+        ),
+        (
             b'{"kind": "Pod", "apiVersion": "v1"}',
             'failed to call webhook: no kind "Pod" is registered for version "v1" in scheme '
             '"pkg/util/webhook/client.go:71"',

@@ -115,10 +115,25 @@ class Apply:
             version = self.tracking.version
             text = f"failed to convert new object ({_described(self.applied)}) to proper version ({version}): {error}"
             raise ApiError(500, "", text) from error
+        if not kind.builtin:
+            # Decoding a body of a custom kind drops null; what is applied keeps it, for validation to refuse.
+            _keep_nulls(outcome, obj)
         obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
         if kind.default is not None:
             kind.default(obj)
         return obj
+
+
+def _keep_nulls(before: Any, after: Any) -> None:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name, value in before.items():
+            if value is None:
+                after.setdefault(name, None)
+            elif name != "metadata":
+                _keep_nulls(value, after.get(name))
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for item, decoded in zip(before, after, strict=True):
+            _keep_nulls(item, decoded)
 
 
 def _record_of(live: Object | None) -> Managed:

@@ -85,6 +85,9 @@ class FieldManager:
         """
         sent = metadata.get("managedFields")
         kept = live["metadata"].get("managedFields") if live is not None else None
+        if not sent and not self._tracking.kind.builtin:
+            # Metadata of custom objects is read with what is empty left out.
+            sent = None
         if sent is not None and not self._tracking.subresource and sent != kept:
             if is_reset(sent):
                 return {}, True
