@@ -7,7 +7,7 @@ demand from the object's dict; watch frames of every representation are kept wit
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, Protocol
 
 import orjson
@@ -54,8 +54,17 @@ class Renderer:
         if isinstance(result, StoredObject):
             if self.scope.is_hub:
                 return result.head + result.tail
-            return orjson.dumps(self.versioned(result))
+            return self.remembered(result, self.key, lambda: orjson.dumps(self.versioned(result)))
         return orjson.dumps(self._versioned_dict(result))
+
+    def remembered(self, stored: StoredObject, form: Hashable, make: Callable[[], bytes]) -> bytes:
+        """An object in a form, made if nobody has asked for it lately."""
+        encodings = self.scope.services.encodings
+        found = encodings.get(stored.tail, form)
+        if found is None:
+            found = make()
+            encodings.put(stored.tail, form, found)
+        return found
 
     def versioned(self, stored: StoredObject) -> Object:
         """The object as a dict at the scope's version."""
@@ -97,6 +106,9 @@ class Renderer:
         return joined if first else b"," + joined
 
     def _item(self, item: StoredObject) -> bytes:
+        return self.remembered(item, ("item", self.key), lambda: self._make_item(item))
+
+    def _make_item(self, item: StoredObject) -> bytes:
         obj = self.versioned(item)
         if self.scope.kind.builtin:
             obj.pop("kind", None)
@@ -217,7 +229,7 @@ class MetadataRenderer(Renderer):
 
     def event_object(self, stored: StoredObject, first: bool) -> bytes:
         """The metadata of an object in a list or watch, whichever of both kinds was asked for."""
-        return orjson.dumps(partial_metadata(stored.data(), self.version))
+        return self.remembered(stored, self.key, lambda: orjson.dumps(partial_metadata(stored.data(), self.version)))
 
     def bookmark(self, event: WatchEvent, first: bool) -> Object:
         """A bookmark is PartialObjectMetadata too."""

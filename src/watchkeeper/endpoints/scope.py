@@ -11,6 +11,7 @@ from watchkeeper.admission.versions import SchemeVersions
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.authz.interface import Authorizer
+from watchkeeper.endpoints.encodings import Encodings
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.scheme import Kind, Scheme
 from watchkeeper.storage.interface import Watcher
@@ -49,6 +50,8 @@ class Services:
     watchers: set[Watcher] = field(default_factory=set)
     """All open watches, to be ended on shutdown."""
     stopping: bool = False
+    encodings: Encodings = field(default_factory=Encodings)
+    """Objects at other versions and in other forms than they are stored in."""
     versions: ObjectVersions = field(init=False)
     """What admission converts objects by, where a scope has nothing of its own."""
 
