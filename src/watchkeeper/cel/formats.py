@@ -54,11 +54,13 @@ def _matches(pattern: str, flags: int = re.ASCII) -> Callable[[str], bool]:
 
 
 def _is_hostname(text: str) -> bool:
+    if len(text.encode()) > 255:
+        return False
     if text.isascii():
         matched = _ASCII_HOSTNAME.fullmatch(text) is not None
     else:
         matched = compile_pattern(_HOSTNAME).search(text)
-    return matched and len(text.encode()) <= 255 and all(len(part.encode()) <= 63 for part in text.split("."))
+    return matched and all(len(part.encode()) <= 63 for part in text.split("."))
 
 
 def _is_date(text: str) -> bool:
