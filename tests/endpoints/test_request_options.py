@@ -228,3 +228,40 @@ def test_malformed_parts_of_a_query_do_not_count(server: Handle, query: str) -> 
     headers = {"Authorization": f"Bearer {server.token}"}
     url = httpx.URL(server.url + CONFIGMAPS).copy_with(query=query.encode())
     assert httpx.get(url, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("patch", "why"),
+    [
+        (
+            '[{"op":"replace","path":"","value":[1]}]',
+            "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type "
+            r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }',
+        ),
+        (
+            '[{"op":"replace","path":"/kind","value":"Pod"}]',
+            "converting (v1.Pod) to (core.ConfigMap): unknown conversion",
+        ),
+        (
+            '[{"op":"replace","path":"/apiVersion","value":"v2"}]',
+            'no kind "ConfigMap" is registered for version "v2" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+        ),
+        ('[{"op":"replace","path":"/apiVersion","value":"a/b/c"}]', "unexpected GroupVersion string: a/b/c"),
+        (
+            '[{"op":"replace","path":"/kind","value":5}]',
+            "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of "
+            "type string",
+        ),
+    ],
+)
+def test_a_patched_object_that_says_it_is_something_else_is_read_as_that(server: Handle, patch: str, why: str) -> None:
+    status = ask(server, "PATCH", f"{CONFIGMAPS}/c", patch, "application/json-patch+json").json()
+    assert (status["code"], status["reason"]) == (422, "Invalid")
+    assert status["message"].startswith(' "" is invalid: patch: Invalid value: ')
+    assert status["message"].endswith(f'": {why}')
+
+
+def test_what_a_patch_made_is_shown_fit_to_stand_in_html(server: Handle) -> None:
+    patch = '[{"op":"replace","path":"","value":[1,"<&>"]}]'
+    status = ask(server, "PATCH", f"{CONFIGMAPS}/c", patch, "application/json-patch+json").json()
+    assert r'Invalid value: "[1,\"\\u003c\\u0026\\u003e\"]": ' in status["message"]

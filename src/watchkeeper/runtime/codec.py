@@ -5,6 +5,7 @@ The order of checks and the words are those of the reference's codecs.
 
 from __future__ import annotations
 
+import copy
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -66,11 +67,29 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
         kind = _kind(scheme, expected, gvk)
         return _decode(kind, expected, {} if parsed is None else parsed, repeated, strict=strict)
     except (DecodeError, NotRegistered) as error:
-        scheme_name = _OTHER_SCHEME_NAMES.get(expected.gvk.group, _SCHEME_NAME)
-        why = f'{error} in scheme "{scheme_name}"' if isinstance(error, NotRegistered) else str(error)
+        why = _not_registered(error, expected) if isinstance(error, NotRegistered) else str(error)
         if not yaml and isinstance(error, DecodeError):
             why = _REFUSED_NUMBER.sub(lambda shown: number_as_written(body, shown[0]), why, count=1)
         raise cannot_be_handled(gvk, expected, why) from None
+
+
+def wrong_kind(scheme: Scheme, expected: Kind, parsed: Any) -> str:
+    """Why a JSON value is no object of a kind by what it says of itself, "" if it is one or does not say."""
+    try:
+        gvk = _said_kind(parsed, expected.gvk)
+        kind = _kind(scheme, expected, gvk)
+        if kind is not expected:
+            _decode(kind, expected, copy.deepcopy(parsed), None, strict=False)
+            raise NotRegistered(gvk)
+    except NotRegistered as error:
+        return _not_registered(error, expected)
+    except (DecodeError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def _not_registered(error: NotRegistered, expected: Kind) -> str:
+    return f'{error} in scheme "{_OTHER_SCHEME_NAMES.get(expected.gvk.group, _SCHEME_NAME)}"'
 
 
 def decode_options(expected: Kind, body: bytes, *, yaml: bool = False) -> Object:

@@ -24,6 +24,7 @@ from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.metadata import ensure_namespace, metadata_of
 from watchkeeper.registry.rest import LiveUpdate, UpdateOptions
 from watchkeeper.request.request import Request
+from watchkeeper.runtime.codec import wrong_kind
 from watchkeeper.runtime.patch import StrategicPatch
 from watchkeeper.runtime.scheme import DecodeError
 from watchkeeper.runtime.strict import in_path_order, strict_text, warnings_of
@@ -186,15 +187,15 @@ class _Merge(_Patch):
 
     def _check_kind(self, changed: Any) -> None:
         """A patch may take kind and apiVersion away, but not change them."""
-        gvk = self.scope.kind.gvk
-        if not isinstance(changed, dict):
-            raise _invalid_outcome(orjson.dumps(changed), f"json: cannot unmarshal into Go value of type {gvk.kind}")
-        if not self.scope.kind.builtin:
-            return  # validation knows better words
-        kind, version = changed.get("kind") or gvk.kind, changed.get("apiVersion") or gvk.api_version
-        if kind != gvk.kind or version != gvk.api_version:
-            text = f'no kind "{kind}" is registered for version "{version}"'
-            raise _invalid_outcome(orjson.dumps(changed), text)
+        expected = self.scope.kind
+        gvk = expected.gvk
+        if isinstance(changed, dict):
+            if not expected.builtin:
+                return  # validation knows better words
+            if changed.get("kind") in (None, gvk.kind) and changed.get("apiVersion") in (None, gvk.api_version):
+                return
+        if why := wrong_kind(self.scope.services.scheme, expected, changed):
+            raise _invalid_outcome(_json_of(changed), why)
 
     def _decoded(self, changed: Object, current: StoredObject) -> Object:
         checked = self.params.field_validation != "Ignore"
@@ -214,7 +215,7 @@ class _Merge(_Patch):
     def _outcome(self, current: StoredObject) -> bytes:
         """What the patch makes of the current state, for errors: worked out anew, because decoding changes it."""
         document, _ = self._read()
-        return orjson.dumps(document.apply(self._versioned(current)))
+        return _json_of(document.apply(self._versioned(current)))
 
     def _completed(self, obj: Object) -> Object:
         """The object with its kind and with defaults."""
@@ -263,6 +264,12 @@ class _Apply(_Patch):
         """The live object with the configuration merged in."""
         live = current.data()
         return live, self._apply(current.data())
+
+
+def _json_of(outcome: Any) -> bytes:
+    """An outcome as the reference's libraries write what they have patched: sorted, and fit to stand in HTML."""
+    text = orjson.dumps(outcome, option=orjson.OPT_SORT_KEYS)
+    return text.replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")
 
 
 def _invalid_outcome(outcome: bytes, message: str) -> ApiError:
