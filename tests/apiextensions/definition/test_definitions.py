@@ -410,3 +410,10 @@ def test_a_default_whose_metadata_is_none_is_wrong_at_its_metadata() -> None:
     where = "spec.validation.openAPIV3Schema.properties[spec].properties[x].default.metadata"
     words = "json: cannot unmarshal array into Go value of type v1.ObjectMeta"
     assert _errors(_version(schema=schema)) == [f"{where}: Invalid value: []: {words}"]
+
+
+def test_whole_numbers_in_defaults_are_written_without_a_fraction() -> None:
+    value = {"type": "number", "minimum": 1.5, "default": 2.0, "enum": [2.0, 2.5], "example": {"a": [1e3, 1e21]}}
+    found = _definition(_version(schema=_schema({"type": "object", "properties": {"x": value}})))
+    written = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["x"]
+    assert repr([written[k] for k in ("default", "enum", "example")]) == "[2, [2, 2.5], {'a': [1000, 1e+21]}]"
