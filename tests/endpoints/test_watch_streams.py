@@ -126,3 +126,14 @@ def test_only_the_first_event_of_a_watched_table_has_columns(server: Handle, bef
             tables.append(json.loads(answer.readline())["object"])
     assert [bool(table["columnDefinitions"]) for table in tables] == [True] + [False] * (len(tables) - 1)
     assert [len(table["rows"]) for table in tables] == [1] * len(tables)
+
+
+def test_a_query_that_was_refused_is_refused_again_and_one_that_was_read_is_read_alike(server: Handle) -> None:
+    for _ in range(2):
+        with pytest.raises(RequestFailed) as refused:
+            server.request("GET", f"{CONFIG_MAPS}?limit=x&labelSelector=a%3Db")
+        assert refused.value.status == 400
+        found = server.request("GET", f"{CONFIG_MAPS}?labelSelector=of%3Dnobody&limit=3")
+        assert found["items"] == []
+        event = first_event(server, "/api/v1/services?watch=1&fieldSelector=metadata.name%3Dkubernetes")
+        assert event["object"]["metadata"]["name"] == "kubernetes"

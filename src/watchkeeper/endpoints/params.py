@@ -96,6 +96,23 @@ def read_list_params(request: Request, *, watch: bool) -> ListParams:
     """
     if not request.query:
         return ListParams(watch=True) if watch else NO_LIST_PARAMS
+    found = _kept.get(request.query)
+    if found is None:
+        found = _read_list_params(request)
+        if len(request.query) <= _KEPT_LENGTH:
+            if len(_kept) >= _KEPT:
+                _kept.clear()
+            _kept[request.query] = found
+    return found
+
+
+_kept: dict[str, ListParams] = {}
+"""What queries came to: informers and kubelets ask the same again and again."""
+_KEPT = 1024
+_KEPT_LENGTH = 256
+
+
+def _read_list_params(request: Request) -> ListParams:
     # All numbers are read before the selectors are: of several faults the first is told.
     timeout, limit = read_int(request, "timeoutSeconds"), read_int(request, "limit")
     params = ListParams(

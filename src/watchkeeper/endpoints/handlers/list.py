@@ -31,7 +31,7 @@ async def list_collection(request: Request, scope: Scope) -> Response:
     accepted = negotiate(request, protobuf=scope.kind.builtin)
     params = read_list_params(request, watch=False)
     options = list_options(params, predicate(request, scope, params))
-    renderer = renderer_for(scope, accepted, request.param("includeObject"))
+    renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
     result = await scope.store.list(context(request, scope), options)
     return list_response(request, renderer, accepted, result)
 

@@ -46,7 +46,7 @@ async def open_watch(request: Request, scope: Scope) -> tuple[EventWriter, Watch
     """What a watch needs, whatever carries it: how to write events, where they come from, and for how many seconds."""
     accepted = negotiate_watch(request, protobuf=scope.kind.builtin and not is_websocket(request))
     params = read_list_params(request, watch=True)
-    renderer = renderer_for(scope, accepted, request.param("includeObject"))
+    renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
     writer: EventWriter = renderer
     if accepted.media_type == PROTOBUF:
         if accepted.target == "Table":
