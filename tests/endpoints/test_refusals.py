@@ -186,6 +186,8 @@ def test_a_token_is_bound_to_what_it_may_be_bound_to(
         ("DELETE", "/api/v1/namespaces/default/bindings", 405),
         ("POST", "/api/v1/pods", 405),
         ("DELETE", "/api/v1/componentstatuses/x", 405),
+        ("GET", "/api/v1/proxy/namespaces/default", 404),
+        ("GET", "/api/v1/proxy/namespaces/default/services/kubernetes", 404),
     ],
 )
 def test_a_path_is_there_when_any_method_is(server: Handle, method: str, path: str, code: int) -> None:

@@ -70,6 +70,8 @@ class Router:
             return self._old_watch(found, request)
         if found.custom:
             return self._custom(found, request)
+        if info.verb == "proxy":  # a form of paths that led somewhere once
+            raise not_found()
         if info.subresource:
             return self._subresource(found, request)
         if info.name and len(info.parts) > 1:
