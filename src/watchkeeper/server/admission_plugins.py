@@ -18,6 +18,7 @@ from watchkeeper.admission.objects import (
     StorageObjectInUseProtection,
     TaintNodesByCondition,
 )
+from watchkeeper.admission.pod_resize import PodResizeValidator
 from watchkeeper.admission.pod_topology_labels import PodTopologyLabels
 from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
 from watchkeeper.admission.podsecurity.plugin import PodSecurity
@@ -54,4 +55,5 @@ def builtin_plugins(stored: StoredObjects, authorizer: Authorizer) -> list[Plugi
         CertificateSubjectRestriction(),
         DefaultIngressClass(lambda: stored.list_objects(GroupResource("networking.k8s.io", "ingressclasses"))),
         PodTopologyLabels(stored.node_labels),
+        PodResizeValidator(lambda name: stored.find(stored.store("", "nodes"), name)),
     ]

@@ -9,9 +9,8 @@ from typing import Any
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.admission.quota.amounts import ONE, Amounts, add, read
 from watchkeeper.admission.quota.evaluator import Object, ScopeSelector, count_name
-from watchkeeper.apis.core.pod_resources import container_sums, is_pod_level_resource, qos_class
+from watchkeeper.apis.core.pod_resources import is_pod_level_resource, qos_class, total_resources
 from watchkeeper.apis.printing import parse_time
-from watchkeeper.apis.quantities import add_resources
 from watchkeeper.apis.validation.resources import is_extended_resource, is_native_resource
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.meta.labels import SelectorError, from_spec
@@ -67,7 +66,7 @@ class PodEvaluator:
         if not _counts(obj):
             return found
         spec = obj["spec"]
-        return add(found, read(_compute(_total(spec, "requests"), _total(spec, "limits"))))
+        return add(found, read(_compute(total_resources(spec, "requests"), total_resources(spec, "limits"))))
 
     def in_scope(self, selector: ScopeSelector, obj: Object) -> bool:
         """By deadline, quality of service, priority class or affinity to other namespaces."""
@@ -113,19 +112,6 @@ def _compute(requests: Mapping[str, str], limits: Mapping[str, str]) -> dict[str
         elif is_extended_resource(name):
             found[_REQUESTS + name] = text
     return found
-
-
-def _total(spec: Mapping[str, Any], part: str) -> dict[str, str]:
-    """What a Pod asks for: its containers together, or the Pod itself where it does, and what running it costs."""
-    total = container_sums(spec, part)
-    for name, text in ((spec.get("resources") or {}).get(part) or {}).items():
-        if is_pod_level_resource(name):
-            total[name] = text
-    overhead: Mapping[str, str] = spec.get("overhead") or {}
-    if part == "limits":
-        overhead = {name: text for name, text in overhead.items() if name in total}
-    add_resources(total, overhead)
-    return total
 
 
 def _counts(pod: Object) -> bool:

@@ -45,6 +45,19 @@ def container_sums(spec: Mapping[str, Any], field: str) -> dict[str, str]:
     return total
 
 
+def total_resources(spec: Mapping[str, Any], part: str) -> dict[str, str]:
+    """What a Pod asks for: its containers together, or the Pod itself where it does, and what running it costs."""
+    total = container_sums(spec, part)
+    for name, text in ((spec.get("resources") or {}).get(part) or {}).items():
+        if is_pod_level_resource(name):
+            total[name] = text
+    overhead: Mapping[str, str] = spec.get("overhead") or {}
+    if part == "limits":
+        overhead = {name: text for name, text in overhead.items() if name in total}
+    add_resources(total, overhead)
+    return total
+
+
 def default_pod_level_resources(spec: Object) -> None:
     """Complete pod-level resources that are partly given: limits of huge pages, then requests."""
     resources = spec.get("resources")

@@ -1,0 +1,61 @@
+"""PodResizeValidator: a Pod grows in place only as far as its node could ever let it, and on Linux."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
+from watchkeeper.admission.refusal import forbidden
+from watchkeeper.apis.core.pod_resources import total_resources
+from watchkeeper.apis.quantities import milli_value, whole_value
+from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.gvk import GroupResource
+
+Object = dict[str, Any]
+FindNode = Callable[[str], Awaitable["Object | None"]]
+"""Name -> the Node, None when there is none."""
+
+_OS = "kubernetes.io/os"
+
+
+class PodResizeValidator(BasePlugin):
+    """Judges what the resize subresource changes of Pods that are on a node already."""
+
+    name = "PodResizeValidator"
+    deep = False
+    operations = frozenset({Operation.UPDATE})
+    resources = frozenset({GroupResource("", "pods")})
+
+    def __init__(self, find: FindNode) -> None:
+        self._find = find
+
+    def validate(self, attributes: Attributes) -> Awaitable[None] | None:
+        """Look for the node only when something is resized."""
+        new, old = attributes.obj, attributes.old
+        if attributes.subresource != "resize" or new is None or old is None:
+            return None
+        if not new["spec"].get("nodeName") or new["metadata"].get("generation") == old["metadata"].get("generation"):
+            return None
+        return self._judge(attributes, new["spec"])
+
+    async def _judge(self, attributes: Attributes, spec: Object) -> None:
+        name = spec["nodeName"]
+        node = await self._find(name)
+        if node is None:
+            raise forbidden(attributes, f"node {go_quote(name)} not found")
+        lacking = "; ".join(_lacking(spec, (node.get("status") or {}).get("allocatable") or {}))
+        if lacking:
+            raise forbidden(attributes, f"Node didn't have enough allocatable resources: {lacking}")
+        system = (node["metadata"].get("labels") or {}).get(_OS, "")
+        if system != "linux":
+            shown = f"node {go_quote(name)} is {go_quote(system)}"
+            raise forbidden(attributes, f"pod resize is only supported on linux nodes, {shown}")
+
+
+def _lacking(spec: Object, allocatable: Object) -> Iterator[str]:
+    asked = total_resources(spec, "requests")
+    for name, measure in (("cpu", milli_value), ("memory", whole_value)):
+        requested, available = measure(asked.get(name, "0")), measure(allocatable.get(name, "0"))
+        if requested > available:
+            yield f"{name}, requested: {requested}, allocatable: {available}"
