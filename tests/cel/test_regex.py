@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watchkeeper.cel.regex import RegexError, TooCostly, compile_pattern
+from watchkeeper.cel.regex import RegexError, TooCostly, compile_given, compile_pattern
 from watchkeeper.cel.regex.automaton import Automaton
 from watchkeeper.cel.regex.backtracking import safe_length
 from watchkeeper.cel.regex.charset import unicode_class
@@ -204,3 +204,37 @@ def test_classes_of_unicode_have_the_characters_that_they_should() -> None:
         for text, expected in ((inside, True), (outside, False)):
             assert all(compile_pattern(rf"\p{{{name}}}").search(ch) is expected for ch in text), (name, text)
     assert unicode_class("Klingon") is None
+
+
+def test_a_turn_of_the_loop_has_time_for_so_many_patterns_that_come_with_objects() -> None:
+    async def body() -> None:
+        known = compile_given("known[0-9]")
+        with pytest.raises(TooCostly):
+            for number in range(1000):
+                compile_given(f"{number}-" + "abcdefghij" * 500)
+        assert compile_given("known[0-9]") is known
+        assert compile_pattern("of-a-schema[0-9]").search("of-a-schema1"), "those of schemas are compiled all the same"
+        await asyncio.sleep(0)
+        assert compile_given("another[0-9]").search("another1")
+
+    asyncio.run(body())
+
+
+def test_a_loop_that_was_closed_in_its_turn_keeps_nothing_from_others() -> None:
+    async def body() -> None:
+        TURN.spend(10 * MAX_VISITS)
+        assert TURN.is_spent
+
+    loop = asyncio.new_event_loop()
+    try:
+        # The callbacks of the turn are never run.
+        coroutine = body()
+        loop.call_soon(lambda: asyncio.ensure_future(coroutine, loop=loop))
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+    finally:
+        loop.close()
+    assert not TURN.is_spent
+    assert TURN.visits() == MAX_VISITS

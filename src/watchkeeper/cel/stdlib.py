@@ -19,7 +19,7 @@ from watchkeeper.cel.conversions import (
     to_uint,
 )
 from watchkeeper.cel.decls import Overload, overload
-from watchkeeper.cel.regex import RegexError, TooCostly, compile_pattern
+from watchkeeper.cel.regex import RegexError, TooCostly, compile_given
 from watchkeeper.cel.times import local
 from watchkeeper.cel.values import NANOS, CostLimitExceeded, Duration, EvalError, NoSuchOverload, Timestamp
 
@@ -191,7 +191,7 @@ def matches(text: Any, pattern: Any) -> bool:
     if not isinstance(text, str) or not isinstance(pattern, str):
         raise NoSuchOverload
     try:
-        return compile_pattern(pattern).search(text)
+        return compile_given(pattern).search(text)
     except RegexError as problem:
         raise EvalError(str(problem)) from None
     except TooCostly:

@@ -17,7 +17,7 @@ from watchkeeper.apis.validation.names import (
 )
 from watchkeeper.cel.decls import Overload, overload
 from watchkeeper.cel.formats import is_known_format
-from watchkeeper.cel.regex import RegexError, TooCostly, compile_pattern
+from watchkeeper.cel.regex import RegexError, TooCostly, compile_given
 from watchkeeper.cel.types import struct
 from watchkeeper.cel.urls import URL, URLError, parse_request_uri
 from watchkeeper.cel.values import NONE, CostLimitExceeded, EvalError, NoSuchOverload, Optional, register_value_type
@@ -43,7 +43,7 @@ def declarations() -> list[tuple[str, Overload]]:
 
 def _pattern(source: Any) -> Any:
     try:
-        return compile_pattern(source)
+        return compile_given(source)
     except RegexError as problem:
         raise EvalError(f"Illegal regex: {problem}") from None
 

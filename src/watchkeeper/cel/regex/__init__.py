@@ -4,7 +4,7 @@ Patterns and the work of searches are bounded: see `program` and `work`.
 """
 
 from watchkeeper.cel.regex.parser import RegexError
-from watchkeeper.cel.regex.pattern import Pattern, compile_pattern
+from watchkeeper.cel.regex.pattern import Pattern, compile_given, compile_pattern
 from watchkeeper.cel.regex.work import TooCostly
 
-__all__ = ["Pattern", "RegexError", "TooCostly", "compile_pattern"]
+__all__ = ["Pattern", "RegexError", "TooCostly", "compile_given", "compile_pattern"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
 
 from watchkeeper.cel.regex.automaton import Automaton
@@ -13,10 +12,14 @@ from watchkeeper.cel.regex.parser import RegexError, parse
 from watchkeeper.cel.regex.program import MAX_INSTRUCTIONS, Program, TooLarge
 from watchkeeper.cel.regex.threads import Span, Threads
 from watchkeeper.cel.regex.translate import to_python
-from watchkeeper.cel.regex.work import Allowance, TooCostly
+from watchkeeper.cel.regex.work import TURN, VISITS_OF_COMPILATION, Allowance, TooCostly
 
 MAX_LENGTH: Final = 2 * MAX_INSTRUCTIONS
 """Characters of a pattern: with more, it takes too many instructions or is mostly comment."""
+MAX_BACKTRACKED: Final = 1000
+"""Instructions; patterns with more of them go to the automaton at once."""
+MAX_CACHED: Final = 2000
+"""Patterns; the oldest go first."""
 
 
 class Pattern:
@@ -36,7 +39,8 @@ class Pattern:
                 raise TooLarge
             self._node = parse(source)
             self._program = Program(self._node, counters=True)
-            self._safe = safe_length(self._node)
+            is_short = len(self._program.instructions) <= MAX_BACKTRACKED
+            self._safe = safe_length(self._node) if is_short else -1
             self._regex = re.compile(to_python(self._node)) if self._safe >= 0 else None
         except TooLarge:
             raise RegexError("expression too large", source) from None
@@ -105,7 +109,26 @@ class Pattern:
             allowance.settle()
 
 
-@lru_cache(maxsize=2000)
+_cache: dict[str, Pattern] = {}
+
+
 def compile_pattern(source: str) -> Pattern:
     """Compile a pattern, or take it from the cache. Raises RegexError."""
-    return Pattern(source)
+    found = _cache.get(source)
+    if found is None:
+        TURN.spend(VISITS_OF_COMPILATION * min(len(source), MAX_LENGTH))
+        found = Pattern(source)
+        if len(_cache) >= MAX_CACHED:
+            del _cache[next(iter(_cache))]
+        _cache[source] = found
+    return found
+
+
+def compile_given(source: str) -> Pattern:
+    """The same for a pattern that comes with an object: a turn of the loop has time for so many of them.
+
+    Raises RegexError and TooCostly.
+    """
+    if source not in _cache and TURN.is_spent:
+        raise TooCostly
+    return compile_pattern(source)

@@ -14,7 +14,10 @@ MAX_VISITS: Final = 100_000
 MAX_VISITS_OF_A_TURN: Final = 400_000
 """Of all searches between two turns of the event loop; when they are used up, each search has but the least."""
 LEAST_VISITS: Final = 10_000
+"""Of a search in a turn whose visits have been used up; so what takes little is never refused."""
 VISITS_PER_CHARACTER: Final = 8
+VISITS_OF_COMPILATION: Final = 8
+"""What compiling a pattern takes for each of its characters."""
 
 
 class TooCostly(Exception):
@@ -29,25 +32,40 @@ class _Turn:
 
     def __init__(self) -> None:
         self._left = MAX_VISITS_OF_A_TURN
-        self._begun = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Where something has been spent in this turn."""
 
     def visits(self) -> int:
         """How many visits a search may make."""
+        self._look()
         return max(LEAST_VISITS, min(MAX_VISITS, self._left))
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether it is used up."""
+        self._look()
+        return self._left <= 0
+
     def spend(self, visits: int) -> None:
-        """Take what a search has used."""
+        """Take what has been used."""
+        self._look()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
         self._left -= visits
-        if not self._begun:
-            self._begun = True
-            try:
-                asyncio.get_running_loop().call_soon(self._renew)
-            except RuntimeError:
-                self._renew()
+        if self._loop is None:
+            self._loop = loop
+            loop.call_soon(self._renew)
+
+    def _look(self) -> None:
+        # A loop that was closed has no further turn.
+        if self._loop is not None and self._loop.is_closed():
+            self._renew()
 
     def _renew(self) -> None:
         self._left = MAX_VISITS_OF_A_TURN
-        self._begun = False
+        self._loop = None
 
 
 TURN = _Turn()
