@@ -526,3 +526,17 @@ def test_a_slow_reader_of_a_burst_is_served_in_full_or_ended_never_cut_short() -
         assert len(taken) == 20_000 or slow.closed
 
     on_stage(test)
+
+
+@pytest.mark.parametrize(("limit", "more"), [(1, True), (2, True), (3, False)])
+def test_a_full_page_goes_on_as_long_as_there_is_anything_behind_it(limit: int, more: bool) -> None:
+    async def test(stage: Stage) -> None:
+        for name, app in (("a", "x"), ("b", "x"), ("c", "y")):
+            obj = thing(name)
+            obj["metadata"]["labels"] = {"app": app}
+            await stage.cacher.create(ROOT + name, obj)
+        page = await stage.cacher.get_list(ROOT, ListOptions(limit=limit, predicate=by("app=x")))
+        assert len(page.items) == min(limit, 2)
+        assert bool(page.continue_token) is more
+
+    on_stage(test)

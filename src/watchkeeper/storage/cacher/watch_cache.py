@@ -138,7 +138,10 @@ class WatchCache:
         candidates, decided = self._selection(prefix, start, options.predicate)
         if decided and limit <= 0:
             return ListResult(candidates, revision)
-        return self._filtered(candidates, options.predicate, prefix, revision, limit)
+        end = prefix_end(prefix)
+        return self._filtered(
+            candidates, options.predicate, prefix, revision, limit, lambda at: bool(self.snapshot.objects(at, end, 1))
+        )
 
     def list_exact(self, prefix: str, start: str, options: ListOptions, revision: int) -> ListResult | None:
         """The state as `revision` left it, which has been reached; None when memory does not go back so far."""
@@ -158,7 +161,14 @@ class WatchCache:
             total = past.count(self.snapshot, prefix, start or prefix)
             return _page(items, prefix, revision, limit, total)
         candidates = self._past_selection(past, prefix, start or prefix, options.predicate)
-        return self._filtered(candidates, options.predicate, prefix, revision, limit)
+        return self._filtered(
+            candidates,
+            options.predicate,
+            prefix,
+            revision,
+            limit,
+            lambda at: bool(past.objects(self.snapshot, prefix, at, 1)),
+        )
 
     def _past(self, revision: int) -> Past | None:
         past = self._pasts.pop(revision, None)
@@ -200,8 +210,19 @@ class WatchCache:
         return sorted((stored for stored in found if stored is not None), key=lambda stored: stored.key)
 
     def _filtered(
-        self, candidates: list[StoredObject], predicate: SelectionPredicate, prefix: str, revision: int, limit: int
+        self,
+        candidates: list[StoredObject],
+        predicate: SelectionPredicate,
+        prefix: str,
+        revision: int,
+        limit: int,
+        has_more: Callable[[str], bool],
     ) -> ListResult:
+        """What is selected of the candidates; `has_more` tells whether any object is left from a key on.
+
+        A full page has a token as long as there is anything behind it, selected or not: the reference, which has an
+        index of trigger fields alone, looks no further.
+        """
         if limit <= 0:
             return ListResult(_selected(candidates, predicate), revision)
         items: list[StoredObject] = []
@@ -210,8 +231,11 @@ class WatchCache:
             if predicate.matches(attributes.labels, attributes.fields):
                 items.append(stored)
                 if len(items) == limit:
+                    following = stored.key + "\0"
                     more = i < len(candidates) - 1
-                    token = continue_token.encode(stored.key + "\0", prefix, revision) if more else ""
+                    if not more and self.indexes.fields.isdisjoint(predicate.field.choices()):
+                        more = has_more(following)
+                    token = continue_token.encode(following, prefix, revision) if more else ""
                     return ListResult(items, revision, token)
         return ListResult(items, revision)
 
