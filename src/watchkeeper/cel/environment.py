@@ -49,6 +49,9 @@ class StructDef:
 class Environment(Structures):
     """Declarations. Immutable; `extend` makes another one that shares what is common."""
 
+    binds = False
+    """Whether expressions may name values with cel.bind."""
+
     def __init__(
         self,
         functions: Mapping[str, Function],
@@ -143,7 +146,7 @@ class Environment(Structures):
 
     def compile(self, source: str) -> Program:
         """Parse, check and prepare an expression. Raises CompileError."""
-        node = parse(source)
+        node = parse(source, binds=self.binds)
         check(source, node, self)
         validate(source, node)
         check_patterns(node)

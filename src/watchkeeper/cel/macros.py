@@ -19,12 +19,22 @@ class MacroError(Exception):
         self.offset = offset
 
 
-def expand(call: Call) -> Expr:
-    """What a call stands for; the call itself when it is no macro. Raises MacroError."""
+def expand(call: Call, *, binds: bool = False) -> Expr:
+    """What a call stands for; the call itself when it is no macro. `binds`: cel.bind is one. Raises MacroError."""
     macro = _MACROS.get((call.function, len(call.args), call.target is not None))
     if macro is None:
-        return call
+        return _cel_bind(call) if binds else call
     return macro(call) or call
+
+
+def _cel_bind(call: Call) -> Expr:
+    target = call.target
+    if call.function != "bind" or len(call.args) != 3 or not isinstance(target, Ident) or target.name != "cel":
+        return call
+    name, value, result = call.args
+    if not isinstance(name, Ident):
+        raise MacroError(name.offset, "cel.bind() variable names must be simple identifiers")
+    return _bind(call, name.name, value, result)
 
 
 def _has(call: Call) -> Expr:

@@ -17,17 +17,18 @@ _OPERAND = (
 )
 
 
-def parse(source: str) -> Expr:
-    """Parse an expression. Raises CompileError."""
+def parse(source: str, *, binds: bool = False) -> Expr:
+    """Parse an expression, with cel.bind or without. Raises CompileError."""
     if len(source) > MAX_LENGTH:
         text = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_LENGTH}"
         raise CompileError(source, [Issue(0, text)])
-    return _Parser(source).parse()
+    return _Parser(source, binds).parse()
 
 
 class _Parser:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, binds: bool) -> None:
         self.source = source
+        self.binds = binds
         self.tokens = tokenize(source)
         self.at = 0
         self.depth = 0
@@ -178,7 +179,7 @@ class _Parser:
 
     def call(self, function: str, target: Expr | None, args: list[Expr], offset: int) -> Expr:
         try:
-            return expand(Call(function, args, target, offset=offset))
+            return expand(Call(function, args, target, offset=offset), binds=self.binds)
         except MacroError as problem:
             raise self.error(str(problem), problem.offset) from None
 

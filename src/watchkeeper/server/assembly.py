@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from watchkeeper.admission.expression.checking import CheckedExpressions
+from watchkeeper.admission.expression.device_selectors import with_device_selectors
 from watchkeeper.admission.interface import Chain, Plugin
 from watchkeeper.admission.quota.plugin import ResourceQuotas
 from watchkeeper.admission.readiness import ConfigurationKnown
 from watchkeeper.aio.together import close_all
 from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
+from watchkeeper.apis.behavior import Behaviors
 from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.apis.schema_data import resources
@@ -99,7 +101,7 @@ class Assembly:
             )
         self.registry = BuiltinRegistry(
             self.scheme,
-            with_definitions(self.scheme, builtin_behaviors().including(checked_behaviors(CheckedExpressions()))),
+            with_definitions(self.scheme, _behaviors()),
             self._resources.open,
             BuiltinOptions(
                 event_ttl=options.event_ttl,
@@ -234,3 +236,8 @@ class Assembly:
                 *([self.sharing.close] if self.sharing is not None else []),
             ]
         )
+
+
+def _behaviors() -> Behaviors:
+    """Those of the built-in kinds, with rules for the expressions that some of them hold."""
+    return with_device_selectors(builtin_behaviors().including(checked_behaviors(CheckedExpressions())))

@@ -123,7 +123,7 @@ def _wanted(request: Object, path: str) -> list[FieldError]:
 
 
 def _selector(selector: Object, path: str) -> list[FieldError]:
-    """A selector in CEL: that it compiles is not checked here, below the language."""
+    """A selector in CEL: that it compiles is checked in a layer above (`admission.expression.device_selectors`)."""
     if selector.get("cel") is None:
         return [required(f"{path}.cel")]
     expression = selector["cel"].get("expression") or ""
