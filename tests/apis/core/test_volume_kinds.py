@@ -57,6 +57,10 @@ def test_a_volume_is_kept_and_a_file_system() -> None:
             {"capacity": {"storage": "0"}},
             ['capacity[storage]: Invalid value: "0": must be greater than zero'],
         ),
+        (
+            {"capacity": {"storage": "1Gi", "cpu": "1"}},
+            ['capacity: Unsupported value: {"cpu":"1","storage":"1Gi"}: supported values: "storage"'],
+        ),
         ({"csi": None}, [": Required value: must specify a volume type"]),
         (
             {"hostPath": {"path": "/data"}},

@@ -95,7 +95,7 @@ def _access_modes(spec: Spec, path: str) -> list[FieldError]:
 def _capacity(capacity: Mapping[str, str], path: str) -> list[FieldError]:
     errors = [] if capacity else [required(path)]
     if set(capacity) != {"storage"}:
-        errors.append(not_supported(path, dict(capacity) or None, ["storage"]))
+        errors.append(not_supported(path, dict(sorted(capacity.items())) or None, ["storage"]))
     for name, text in capacity.items():
         at = f"{path}[{name}]"
         if whole_value(text) < 0:
