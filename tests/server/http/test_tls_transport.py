@@ -423,3 +423,45 @@ def test_a_transport_tells_of_its_ends(context):
             return ends == (client.getsockname(), client.getpeername()), transport.get_extra_info("unknown", 7)
 
     assert asyncio.run(run()) == (True, 7)
+
+
+def test_silent_clients_are_asked_whether_they_are_there(context):
+    async def run():
+        async with serving(Recorder, context) as (listener, port), connected(port):
+            await until(lambda: listener.connections)
+            [connection] = listener.connections
+            sock = connection._transport.get_extra_info("socket")
+            return [
+                sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+                sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE),
+                sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY),
+            ]
+
+    assert asyncio.run(run()) == [1, 15, 1]
+
+
+def test_a_client_that_takes_nothing_is_cut_off(context, monkeypatch):
+    monkeypatch.setattr("watchkeeper.server.http.listener._SWEEP_SECONDS", 0.05)
+    ended = []
+
+    async def endless(scope, receive, send):
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            while True:
+                await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+        finally:
+            ended.append(scope["path"])
+
+    def ask(port):
+        sock = client_context().wrap_socket(socket.create_connection(("127.0.0.1", port)))
+        sock.sendall(b"GET /stuck HTTP/1.1\r\nHost: x\r\n\r\n")
+        return sock
+
+    async def run():
+        async with serving(endless, context, write_seconds=0.3) as (listener, port):
+            client = await asyncio.to_thread(ask, port)
+            await until(lambda: ended)
+            client.close()
+            return len(listener.connections)
+
+    assert (asyncio.run(run()), ended) == (0, ["/stuck"])
