@@ -63,6 +63,23 @@ def test_addresses_appear_once() -> None:
     ]
 
 
+def test_declared_features_are_in_camel_case_and_in_order() -> None:
+    shape = (
+        "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or"
+        " MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+    )
+    old = created(node())
+    assert update_status(old, {"declaredFeatures": ["A", "B/c", "Bc"]}).errors == []
+    assert update_status(old, {"declaredFeatures": ["B", "B", "A", "z", "B" * 254]}).errors == [
+        'status.declaredFeatures[1]: Duplicate value: "B"',
+        'status.declaredFeatures[2]: Invalid value: "A": list must be sorted alphabetically',
+        f'status.declaredFeatures[3]: Invalid value: "z": invalid feature name "z": {shape}',
+        f'status.declaredFeatures[4]: Invalid value: "{"B" * 254}": list must be sorted alphabetically',
+        f'status.declaredFeatures[4]: Invalid value: "{"B" * 254}": invalid feature name "{"B" * 254}":'
+        " must be no more than 253 characters",
+    ]
+
+
 def test_old_fields_warn() -> None:
     assert create(node(externalID="x")).warnings == [
         "spec.externalID: this field is deprecated, and is unused by Kubernetes"

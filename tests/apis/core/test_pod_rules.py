@@ -12,6 +12,9 @@ def container(**fields: Any) -> Any:
     return {"name": "main", "image": "i:1", **fields}
 
 
+RESTART_ALL = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+
+
 @pytest.mark.parametrize(
     ("spec", "errors"),
     [
@@ -51,6 +54,24 @@ def container(**fields: Any) -> Any:
             [
                 'spec.containers[0].imagePullPolicy: Unsupported value: "Often": supported values: "Always", '
                 '"IfNotPresent", "Never"'
+            ],
+        ),
+        (
+            {
+                "containers": [container(restartPolicy="Never", restartPolicyRules=[RESTART_ALL])],
+                "initContainers": [
+                    {"name": "s", "image": "i:1", "restartPolicy": "Always", "restartPolicyRules": [RESTART_ALL]},
+                    {
+                        "name": "t",
+                        "image": "i:1",
+                        "restartPolicy": "Never",
+                        "restartPolicyRules": [{**RESTART_ALL, "action": "Stop"}],
+                    },
+                ],
+            },
+            [
+                'spec.initContainers[1].restartPolicyRules[0].action: Unsupported value: "Stop": supported values:'
+                ' "Restart", "RestartAllContainers"'
             ],
         ),
         (

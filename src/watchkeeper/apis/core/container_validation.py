@@ -38,6 +38,7 @@ Object = Mapping[str, Any]
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _RESTART_POLICIES = ("Always", "Never", "OnFailure")
+_RESTART_ACTIONS = ("Restart", "RestartAllContainers")
 _MAX_RESTART_RULES = 20
 _MAX_EXIT_CODES = 255
 _NOT_IN_EPHEMERAL = (
@@ -116,11 +117,7 @@ def validate_init_containers(
         at = f"{path}[{i}]"
         errors += _common_errors(container, at, context)
         policy = container.get("restartPolicy")
-        if policy == "Always":
-            if container.get("restartPolicyRules"):
-                text = "restartPolicyRules are not allowed for init containers with restart policy Always"
-                errors.append(forbidden(f"{at}.restartPolicyRules", text))
-        elif policy is not None:
+        if policy is not None:
             errors += _restart_errors(container, at)
         name = container.get("name") or ""
         if name in names:
@@ -290,8 +287,8 @@ def _restart_errors(container: Object, path: str) -> list[FieldError]:
 def _restart_rule_errors(rule: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     action, codes = rule.get("action") or "", rule.get("exitCodes")
-    if action != "Restart":
-        errors.append(not_supported(f"{path}.action", action, ("Restart",)))
+    if action not in _RESTART_ACTIONS:
+        errors.append(not_supported(f"{path}.action", action, _RESTART_ACTIONS))
     if codes is None:
         errors.append(required(f"{path}.exitCodes", "must be specified"))
         return errors

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from watchkeeper.apis.core.affinity_validation import validate_taints
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
-from watchkeeper.apis.validation.names import is_config_map_key, name_is_dns_label, name_is_dns_subdomain
+from watchkeeper.apis.validation.names import byte_length, is_config_map_key, name_is_dns_label, name_is_dns_subdomain
 from watchkeeper.apis.validation.net import parse_cidr, validate_legacy_cidr
 from watchkeeper.apis.validation.numbers import validate_positive
 from watchkeeper.apis.validation.resources import validate_resource_quantity
-from watchkeeper.meta.field import FieldError, duplicate, forbidden, invalid, required
+from watchkeeper.meta.field import FieldError, duplicate, forbidden, go_quote, invalid, required
 
 Object = Mapping[str, Any]
 
 _ONE_REFERENCE = "exactly one reference subfield must be non-nil"
+_MAX_FEATURE_NAME = 253
+_is_feature_name = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
+_NO_FEATURE_NAME = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or"
+    " MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
 
 
 def validate_node(node: Object) -> list[FieldError]:
@@ -26,6 +34,7 @@ def validate_node(node: Object) -> list[FieldError]:
     capacity = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
     if capacity is not None:
         errors += validate_positive(capacity, "metadata.nodeSwapStatus.capacity")
+    errors += _feature_errors(status)
     blocks = spec.get("podCIDRs") or ()
     for i, block in enumerate(blocks):
         errors += validate_legacy_cidr(block, f"spec.podCIDRs[{i}]")
@@ -45,7 +54,7 @@ def validate_node_change(new: Object, old: Object) -> list[FieldError]:
     """What is wrong with a change of a Node or of its status."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     status = new.get("status") or {}
-    errors = _resource_errors(status)
+    errors = _feature_errors(status) + _resource_errors(status)
     seen: list[Object] = []
     for i, address in enumerate(status.get("addresses") or ()):
         if address in seen:
@@ -65,6 +74,28 @@ def validate_node_change(new: Object, old: Object) -> list[FieldError]:
     if (spec.get("externalID") or "") != (old_spec.get("externalID") or ""):
         errors.append(forbidden("spec.externalID", "may not be updated"))
     return errors
+
+
+def _feature_errors(status: Object) -> list[FieldError]:
+    """The features that a node declares are named in camel case, each once and in order."""
+    path, names = "status.declaredFeatures", status.get("declaredFeatures") or ()
+    errors: list[FieldError] = []
+    for i, (name, following) in enumerate(zip_longest(names, names[1:])):
+        if wrong := _feature_name_error(name):
+            errors.append(invalid(f"{path}[{i}]", name, f"invalid feature name {go_quote(name)}: {wrong}"))
+        if following is None:
+            continue
+        if following == name:
+            errors.append(duplicate(f"{path}[{i + 1}]", following))
+        elif following < name:
+            errors.append(invalid(f"{path}[{i + 1}]", following, "list must be sorted alphabetically"))
+    return errors
+
+
+def _feature_name_error(name: str) -> str:
+    if byte_length(name) > _MAX_FEATURE_NAME:
+        return f"must be no more than {_MAX_FEATURE_NAME} characters"
+    return "" if _is_feature_name(name) else _NO_FEATURE_NAME
 
 
 def _resource_errors(status: Object) -> list[FieldError]:
