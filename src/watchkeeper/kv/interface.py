@@ -22,8 +22,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from watchkeeper.values import value
 
-@dataclass(frozen=True, slots=True)
+
+@value()
 class KeyValue:
     """One key as one revision left it.
 
@@ -59,7 +61,7 @@ class RangeResult:
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class TxnResult:
     """The outcome of an optimistic write.
 
@@ -79,7 +81,7 @@ class EventType(enum.Enum):
     DELETE = "delete"
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Event:
     """One change of one key. `prev` is the state before, when the watch asked for it and there was one."""
 
@@ -93,7 +95,7 @@ class Event:
         return self.type is EventType.PUT and self.kv.create_revision == self.kv.mod_revision
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class WatchBatch:
     """All events of one or more whole revisions, in order; or none, as a statement of progress.
 

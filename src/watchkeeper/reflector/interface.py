@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from watchkeeper.values import value
+
 T = TypeVar("T")
 C = TypeVar("C")
 Tntra = TypeVar("Tntra", contravariant=True)
@@ -33,7 +35,7 @@ class Page(Generic[T]):
     continue_token: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Batch(Generic[C]):
     """Changes in order; none at all is a bookmark. `resource_version` is where a watch goes on behind them."""
 

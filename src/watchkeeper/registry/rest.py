@@ -13,13 +13,14 @@ from typing import Any, Protocol, runtime_checkable
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.request.user import User
 from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject, Watcher, WatchOptions
+from watchkeeper.values import value
 
 Object = dict[str, Any]
 Result = StoredObject | Object
 """What a verb answers: a stored object, or one made for the occasion (a Status, a Scale) with kind and apiVersion."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class Context:
     """On whose behalf and where. `namespace` is "" for cluster-scoped resources and for lists over all namespaces.
 
@@ -38,7 +39,7 @@ ValidateUpdate = Callable[[Object, Object], Awaitable[None]]
 ValidateDelete = Callable[[Object], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class CreateOptions:
     """`validate` is validating admission, called with the object as it is going to be stored."""
 
@@ -64,7 +65,7 @@ class LiveUpdate:
     """The state last called with. Nobody changes it: the new state may share parts with it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class UpdateOptions:
     """How an update goes about it. `force_allow_create`: an absent object is created (server-side apply)."""
 

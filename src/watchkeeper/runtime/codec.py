@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import orjson
@@ -20,6 +20,7 @@ from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields, sett
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Object, Scheme
 from watchkeeper.runtime.strict import strict_errors, strict_text
 from watchkeeper.runtime.yaml import load_yaml, repeated_text
+from watchkeeper.values import value
 
 _SUMMARY_LENGTH = 30
 _HEADER_TYPE = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
@@ -36,7 +37,7 @@ _META_VERSIONS = (GroupVersion("meta.k8s.io", "v1"), GroupVersion("meta.k8s.io",
 _META_KINDS = frozenset({"Table", "TableOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "ListOptions"})
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Decoded:
     """What a body is."""
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.storage.predicate import EVERYTHING, SelectionPredicate
+from watchkeeper.values import value
 
 Object = dict[str, Any]
 
@@ -70,7 +71,7 @@ class StoredObject:
         self._attributes = attributes
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class Attributes:
     """What selectors look at. `namespace` and `name` are also among the fields, as metadata.namespace and .name."""
 
@@ -264,7 +265,7 @@ class Stats:
     estimated_average_size: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class UpdateOptions:
     """How `guaranteed_update` goes about it.
 

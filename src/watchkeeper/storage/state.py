@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from watchkeeper.storage.codec import JsonCodec, splice
 from watchkeeper.storage.errors import PreconditionFailed
 from watchkeeper.storage.interface import Preconditions, StoredObject
+from watchkeeper.values import value
 
 _SPLICED = len('"resourceVersion":"",')
 
 
-@dataclass(frozen=True, slots=True)
+@value()
 class State:
     """One object as it was read from the store, or as a cache suggests that it is.
 
