@@ -157,6 +157,28 @@ def test_a_strategic_merge_patch_is_refused(api: Any, kit: Any) -> None:
     assert "accepted media types include: application/json-patch+json" in answer.body["message"]
 
 
+def test_bodies_in_other_media_types_are_refused(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    api.call("POST", path, api.widget("a", {}))
+    for method, at in (("POST", path), ("PUT", f"{path}/a"), ("DELETE", f"{path}/a"), ("DELETE", path)):
+        answer = api.call(method, at, api.widget("a", {}), "text/plain")
+        assert (answer.status, answer.body["reason"]) == (415, "UnsupportedMediaType")
+        assert answer.body["message"] == (
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+        )
+    answer = api.call("POST", path, api.widget("b", {}), "application/vnd.kubernetes.protobuf")
+    assert answer.status == 415
+
+
+def test_options_of_a_deletion_may_be_in_protobuf(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    api.call("POST", path, api.widget("a", {}))
+    answer = api.call("DELETE", f"{path}/a", {}, "application/vnd.kubernetes.protobuf")
+    assert answer.status == 400  # JSON under the name of protobuf
+    assert "does not appear to be a protobuf message" in answer.body["message"]
+
+
 def test_a_definition_goes_with_its_objects_and_ends_their_watches(api: Any, kit: Any) -> None:
     path = api.install(kit.version())
     name = f"widgets.{api.group}"

@@ -82,6 +82,7 @@ def test_fields_that_are_unknown_are_left_out() -> None:
         (envelope("v1", "ConfigMap", b"\x0a\x05ab"), "unexpected EOF"),
         (envelope("v1", "ConfigMap", field(1, 5)), "wire type 0 where bytes should be"),
         (envelope("v1", "ConfigMap", field(1, field(1, b"\xff"))), "invalid start byte"),
+        (MAGIC, "empty body"),
     ],
 )
 def test_bytes_that_are_no_object_are_refused(data: bytes, words: str) -> None:

@@ -213,12 +213,13 @@ def content_type(request: Request) -> str:
 def require_body_type(request: Request, *, protobuf: bool) -> str:
     """The media type of a POST, PUT or DELETE body. Raises a 415 for what cannot be read.
 
-    `protobuf` says whether the kind has a form in protobuf: built-in kinds have, custom resources have not.
+    `protobuf` says whether what is sent has a form in protobuf: all but custom resources have.
     """
     found = content_type(request)
     if found in (JSON, YAML) or (protobuf and found == PROTOBUF):
         return found
-    readable = ACCEPTED if protobuf else (JSON, YAML)
+    # Answers about custom resources may be in protobuf (tables, partial metadata), hence every kind is said to take it.
+    readable = (JSON, YAML) if found == PROTOBUF else ACCEPTED
     raise errors.unsupported_media_type(
         f"the body of the request was in an unknown format - accepted media types include: {', '.join(readable)}"
     )

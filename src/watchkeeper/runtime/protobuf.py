@@ -159,6 +159,8 @@ def read_envelope(data: bytes) -> tuple[str, str, bytes]:
     if not data.startswith(MAGIC):
         shown = " ".join(str(byte) for byte in MAGIC)
         raise ProtobufError(f"provided data does not appear to be a protobuf message, expected prefix [{shown}]")
+    if data == MAGIC:
+        raise ProtobufError("empty body")
     api_version = kind = ""
     message = b""
     try:

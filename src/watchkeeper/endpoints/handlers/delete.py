@@ -65,7 +65,7 @@ async def _options(request: Request, scope: Scope) -> DeleteOptions:
     body = await request.body(scope.services.max_body_bytes)
     if not body:
         return delete_options_from_query(request)
-    media_type = require_body_type(request, protobuf=scope.kind.builtin)
+    media_type = require_body_type(request, protobuf=True)
     return delete_options_from(bodies.read_delete_options(body, media_type, scope))
 
 
