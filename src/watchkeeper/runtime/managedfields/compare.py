@@ -37,10 +37,16 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """The same for values that are equal in Python."""
+    """The same for values that are equal in Python. They may share parts, and then most of them."""
+    if one is other:
+        return True
     kind = one.__class__
     if kind is dict:
-        return all(_alike(value, other[name]) for name, value in one.items())
+        for name, value in one.items():
+            theirs = other[name]
+            if value is not theirs and not _alike(value, theirs):
+                return False
+        return True
     if kind is list:
         return all(map(_alike, one, other))
     return (kind is bool) is (other.__class__ is bool)

@@ -11,7 +11,8 @@ def reconcile(node: Node, fields: FieldSet) -> FieldSet:
     """The set as the schema would have it. Returns `fields` itself when nothing changes."""
     out = fields
     for element, below in fields.items():
-        if element == SELF or not has_children(below):
+        # Most are leaves.
+        if not below or element == SELF or not has_children(below):
             continue
         child = _step(node, element)
         if child is None:
