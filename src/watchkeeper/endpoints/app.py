@@ -50,7 +50,8 @@ class App:
         self.prefixes = dict(prefixes or {})
         self.request_timeout = request_timeout
         self._deadlines = Deadlines()
-        self._audit_prefix = os.urandom(8).hex()
+        digits = os.urandom(8).hex()
+        self._audit_start = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[1:4]}-".encode()
         self._audit_count = int.from_bytes(os.urandom(3), "big")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -181,8 +182,7 @@ class App:
         if given:
             return (b"audit-id", given.encode("latin-1"))
         self._audit_count = (self._audit_count + 1) & 0xFFFFFFFFFFFF
-        p, n = self._audit_prefix, f"{self._audit_count:012x}"
-        return (b"audit-id", f"{p[:8]}-{p[8:12]}-4{p[13:16]}-8{p[1:4]}-{n}".encode())
+        return (b"audit-id", b"%b%012x" % (self._audit_start, self._audit_count))
 
 
 def _exceeded_limit(error: BaseException | None) -> str:

@@ -62,7 +62,7 @@ class Owned(NamedTuple):
 
     def with_fields(self, fields: FieldSet) -> Owned:
         """The same with other fields."""
-        return self if fields is self.fields else self._replace(fields=fields, entry=None)
+        return self if fields is self.fields else Owned(fields, self.api_version, self.time, self.applied)
 
 
 Managed = dict[ManagerId, Owned]
