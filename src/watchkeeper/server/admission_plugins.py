@@ -11,6 +11,7 @@ from watchkeeper.admission.device_access import DeviceAccess
 from watchkeeper.admission.interface import Plugin
 from watchkeeper.admission.limits.ranger import LimitRanger
 from watchkeeper.admission.namespace_lifecycle import NamespaceLifecycle
+from watchkeeper.admission.node_features import NodeDeclaredFeatureValidator
 from watchkeeper.admission.objects import (
     DefaultIngressClass,
     DefaultStorageClass,
@@ -55,5 +56,6 @@ def builtin_plugins(stored: StoredObjects, authorizer: Authorizer) -> list[Plugi
         CertificateSubjectRestriction(),
         DefaultIngressClass(lambda: stored.list_objects(GroupResource("networking.k8s.io", "ingressclasses"))),
         PodTopologyLabels(stored.node_labels),
+        NodeDeclaredFeatureValidator(lambda name: stored.find(stored.store("", "nodes"), name)),
         PodResizeValidator(lambda name: stored.find(stored.store("", "nodes"), name)),
     ]
