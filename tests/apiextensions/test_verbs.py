@@ -6,6 +6,8 @@ import http.client
 import json
 from typing import Any
 
+import pytest
+
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 SCALE = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
@@ -72,4 +74,21 @@ def test_a_scale_has_columns_of_its_own_and_takes_no_strategic_merge_patch(api: 
     assert answer.status == 415
     assert answer.body["message"].endswith(
         "media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"kind": "Other"}, {"apiVersion": "extensions/v1beta1"}, {"spec": 3}, {"spec": {"replicas": "1"}}, {"x": 1}],
+)
+def test_a_scale_that_does_not_decode_is_refused_in_the_same_words_whatever_it_is(
+    api: Any, kit: Any, changed: dict[str, Any]
+) -> None:
+    path = api.install(kit.version(subresources={"scale": SCALE}))
+    assert api.call("POST", path, api.widget("a", {"n": 1})).status == 201
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 1}}
+    answer = api.call("PUT", f"{path}/a/scale?fieldValidation=Strict", scale | changed)
+    assert answer.status == 400
+    assert answer.body["message"] == (
+        'no kind is registered for the type v1.Scale in scheme "pkg/apiserver/customresource_handler.go:781"'
     )

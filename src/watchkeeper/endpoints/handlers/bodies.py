@@ -10,7 +10,7 @@ from watchkeeper.apis.protobuf import object_of
 from watchkeeper.endpoints.negotiation import PROTOBUF, YAML
 from watchkeeper.endpoints.params import WriteParams
 from watchkeeper.endpoints.scope import Scope
-from watchkeeper.meta.errors import bad_request
+from watchkeeper.meta.errors import ApiError, bad_request
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.codec import check_strict, check_version, decode_body, decode_options
@@ -22,12 +22,27 @@ Object = dict[str, Any]
 DELETE_OPTIONS = GroupVersionKind("", "v1", "DeleteOptions")
 
 
+_CUSTOM_SCALE_REFUSED = (
+    'no kind is registered for the type v1.Scale in scheme "pkg/apiserver/customresource_handler.go:781"'
+)
+"""All that the reference says of a Scale that does not decode, as it looks for the name among the custom kinds."""
+
+
 def read_object(request: Request, scope: Scope, body: bytes, media_type: str, params: WriteParams) -> Object:
     """The object that a POST or PUT carries, decoded and defaulted at the scope's version.
 
     Raises a 400 for what does not decode, and for unknown or repeated fields when fieldValidation is Strict; with Warn
     they become warnings.
     """
+    try:
+        return _read_object(request, scope, body, media_type, params)
+    except ApiError:
+        if scope.kind.builtin and scope.own_versions is not None:
+            raise bad_request(_CUSTOM_SCALE_REFUSED) from None
+        raise
+
+
+def _read_object(request: Request, scope: Scope, body: bytes, media_type: str, params: WriteParams) -> Object:
     strict = params.field_validation != "Ignore" and media_type != PROTOBUF
     body = as_text(body, media_type)
     decoded = decode_body(scope.services.scheme, scope.kind, body, yaml=media_type == YAML, strict=strict)
