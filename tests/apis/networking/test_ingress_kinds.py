@@ -171,3 +171,10 @@ def test_the_table_shows_parameters() -> None:
     assert row(created(ingress_class()))["Parameters"] == "<none>"
     parameters = {"apiGroup": "example.com", "kind": "K", "name": "n"}
     assert row(created(ingress_class(parameters=parameters)))["Parameters"] == "K.example.com/n"
+
+
+@pytest.mark.parametrize(("marked", "shown"), [("true", "c (default)"), ("false", "c")])
+def test_the_table_marks_the_default_class(marked: str, shown: str) -> None:
+    obj = ingress_class()
+    obj["metadata"]["annotations"] = {"ingressclass.kubernetes.io/is-default-class": marked}
+    assert row(created(obj))["Name"] == shown

@@ -76,8 +76,10 @@ def _cells(ingress_class: Object, now: float) -> list[Any]:
         group = parameters.get("apiGroup")
         kind = parameters.get("kind", "") + (f".{group}" if group is not None else "")
         shown = f"{kind}/{parameters.get('name', '')}"
+    annotations = ingress_class["metadata"].get("annotations") or {}
+    marked = annotations.get("ingressclass.kubernetes.io/is-default-class") == "true"
     return [
-        printing.name_of(ingress_class),
+        printing.name_of(ingress_class) + (" (default)" if marked else ""),
         spec.get("controller") or "",
         shown,
         printing.age(ingress_class, now),
