@@ -82,6 +82,19 @@ def test_stateful_sets_are_completed() -> None:
     assert (found["kind"], found["spec"]["volumeMode"]) == ("PersistentVolumeClaim", "Filesystem")
 
 
+def test_only_stateful_sets_that_have_a_maximum_of_unavailable_pods_keep_one() -> None:
+    wanted = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1, "maxUnavailable": 2}}
+    obj = created(workload("StatefulSet", serviceName="s", updateStrategy=wanted))
+    assert obj["spec"]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    changed = workload("StatefulSet", serviceName="s", updateStrategy=wanted)
+    written = update(obj, changed)
+    assert written.errors == []
+    assert "maxUnavailable" not in written.obj["spec"]["updateStrategy"]["rollingUpdate"]
+    assert written.obj["metadata"]["generation"] == 1
+    obj["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] = 3
+    assert update(obj, changed).obj["spec"]["updateStrategy"] == wanted
+
+
 def test_little_of_a_stateful_set_may_change() -> None:
     old = created(workload("StatefulSet", serviceName="s"))
     assert update(old, workload("StatefulSet", serviceName="s", replicas=3)).errors == []

@@ -51,6 +51,27 @@ def default_stateful_set(stateful_set: Object) -> None:
 
 def _prepare_for_create(stateful_set: Object) -> None:
     stateful_set["status"] = {"replicas": 0, "availableReplicas": 0}
+    _drop_max_unavailable(stateful_set)
+
+
+def _prepare_for_update(new: Object, old: Object) -> None:
+    if "maxUnavailable" not in _rolling(old):
+        _drop_max_unavailable(new)
+
+
+def _drop_max_unavailable(stateful_set: Object) -> None:
+    """Kubernetes 1.36 has turned MaxUnavailableStatefulSet off again: only who has the field already keeps it."""
+    rolling = _rolling(stateful_set)
+    if "maxUnavailable" in rolling:
+        spec = stateful_set["spec"]
+        kept = {name: value for name, value in rolling.items() if name != "maxUnavailable"}
+        spec["updateStrategy"] = {**spec["updateStrategy"], "rollingUpdate": kept}
+
+
+def _rolling(stateful_set: Object) -> Mapping[str, Any]:
+    strategy = (stateful_set.get("spec") or {}).get("updateStrategy") or {}
+    rolling: Mapping[str, Any] = strategy.get("rollingUpdate") or {}
+    return rolling
 
 
 def _warnings(stateful_set: Object) -> list[str]:
@@ -95,6 +116,7 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind("apps", "StatefulSet"),
         prepare_for_create=_prepare_for_create,
+        prepare_for_update=_prepare_for_update,
         validate=validate_stateful_set,
         validate_update=validate_stateful_set_update,
         validate_status_update=validate_stateful_set_status_update,
