@@ -94,7 +94,7 @@ def with_store(cluster: EtcdCluster, scenario: Callable[[EtcdKV], Awaitable[None
             await kv.optimistic_delete(found.key, found.mod_revision)
         try:
             await scenario(kv)
-        except AssertionError:
+        except (AssertionError, TimeoutError):
             if await members_agree(kv):
                 raise
             DISTRUSTED.append(cluster)

@@ -35,6 +35,8 @@ def client_context():
     found = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     found.check_hostname = False
     found.verify_mode = ssl.CERT_NONE
+    # Some versions of Python take any end for an orderly one unless they are told not to.
+    found.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
     return found
 
 
