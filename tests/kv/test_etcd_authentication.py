@@ -12,7 +12,9 @@ from etcd_fixtures import empty_store, needs_etcd, run
 
 from watchkeeper.kv.errors import AccessDenied
 from watchkeeper.kv.etcd import EtcdConfig, open_etcd
+from watchkeeper.kv.etcd.cluster import REQUIRE_LEADER
 from watchkeeper.kv.etcd.store import EtcdKV
+from watchkeeper.kv.etcd.watching import EtcdWatch, WatchState
 from watchkeeper.testing.etcd import EtcdCluster, running_cluster
 from watchkeeper.testing.kv_suite.case import next_batch, put, summary, take
 
@@ -122,6 +124,24 @@ def test_a_token_that_is_not_accepted_any_more_is_replaced(cluster: EtcdCluster)
         assert [entry[3] for entry in summary(await take(watch, 2))] == [first, second]
         await asyncio.sleep(3)  # the token's time is over
         await kv.optimistic_delete(b"/ours/k", second)
+
+    with_store(cluster, scenario, "limited", "limitedpw")
+
+
+def test_a_watch_that_is_refused_for_its_token_comes_back_with_a_new_one(cluster: EtcdCluster) -> None:
+    async def scenario(kv: EtcdKV) -> None:
+        watch = await kv.watch(b"/ours/")
+        assert isinstance(watch, EtcdWatch)
+        first = await put(kv, b"/ours/k", b"one")
+        assert [entry[3] for entry in summary(await take(watch, 1))] == [first]
+        old = kv._cluster.metadata = (*REQUIRE_LEADER, ("token", "of-another-time.7"))
+        cluster.members[0].kill()
+        cluster.members[0].restart()
+        async with asyncio.timeout(30):  # the next stream is the first to use it
+            while watch.state is not WatchState.FOLLOWING or kv._cluster.metadata == old:
+                await asyncio.sleep(0.01)
+        second = await put(kv, b"/ours/k", b"two", first)
+        assert [entry[3] for entry in summary(await take(watch, 1))] == [second]
 
     with_store(cluster, scenario, "limited", "limitedpw")
 

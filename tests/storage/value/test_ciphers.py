@@ -80,10 +80,27 @@ def test_a_wrong_key_a_changed_value_and_a_cut_value_are_refused(cipher: Transfo
     other = type(cipher)(bytes(32)).to_storage(value, CONTEXT)  # type: ignore[call-arg]
     changed = bytearray(stored)
     changed[-1] ^= 1
-    for bad in (other, bytes(changed), stored[:10], b""):
-        with pytest.raises(TransformError) as e:
-            cipher.from_storage(bad, CONTEXT)
-        assert "secret" not in str(e.value)
+    for bad in (other, bytes(changed)):
+        # CBC has nothing but its padding to tell, which one wrong text in some two hundred has by chance.
+        assert refused(cipher, bad) or (
+            isinstance(cipher, CBC) and any(refused(cipher, varied(bad, n)) for n in range(1, 9))
+        )
+    assert refused(cipher, stored[:10])
+    assert refused(cipher, b"")
+
+
+def refused(cipher: Transformer, stored: bytes) -> bool:
+    try:
+        cipher.from_storage(stored, CONTEXT)
+    except TransformError as error:
+        assert "secret" not in str(error)
+        return True
+    return False
+
+
+def varied(stored: bytes, by: int) -> bytes:
+    """The same with another last byte."""
+    return stored[:-1] + bytes([(stored[-1] + by) % 256])
 
 
 def test_keys_do_not_show() -> None:

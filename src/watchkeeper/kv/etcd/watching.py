@@ -70,6 +70,8 @@ class EtcdWatch(MailboxWatch):
         self._task: asyncio.Task[None] | None = None
         self._created: asyncio.Future[None] | None = None
         self._trouble: KVError | None = None
+        self._denied = False
+        """Whether the last stream was refused, and a new token has been asked for since."""
         self.on_end: Callable[[EtcdWatch], None] | None = None
         """Called when nothing more is going to be delivered."""
         self.member: Member | None = None
@@ -112,28 +114,43 @@ class EtcdWatch(MailboxWatch):
             try:
                 await self._follow()
             except _StreamBroke as broken:
-                if broken.failure.remedy is Remedy.NONE:
-                    self.end(broken.failure.error)
+                failure = self._second_chance(broken.failure)
+                if failure.remedy is Remedy.NONE:
+                    self.end(failure.error)
                     return
-                self._trouble = broken.failure.error
+                self._trouble = failure.error
                 log.info("a watch of %r is resumed after %d: %s", self.prefix, self.position, broken)
                 if self.position > before:
                     backoff.reset()
                 await asyncio.sleep(backoff.next())
-                await self._authenticate_again(broken.failure)
+                if failure.remedy is Remedy.AUTHENTICATE and not await self._authenticate_again():
+                    return
             except KVError as error:
                 self.end(error)
                 return
 
-    async def _authenticate_again(self, failure: Failure) -> None:
-        if failure.remedy is not Remedy.AUTHENTICATE:
-            return
+    def _second_chance(self, failure: Failure) -> Failure:
+        """Tell whether a refusal may only mean that the token is not known any more.
+
+        Of watches etcd says the same whether the user has no right or the token is none: a member that was started
+        again has forgotten the tokens that it gave. So a refusal is believed when it comes to a new token.
+        """
+        denied = failure.remedy is Remedy.NONE and isinstance(failure.error, AccessDenied)
+        if not denied or self._denied or not self._cluster.config.username:
+            return failure
+        self._denied = True
+        return Failure(failure.error, Remedy.AUTHENTICATE)
+
+    async def _authenticate_again(self) -> bool:
+        """Get a new token, if possible; False when the user is not known, which ends the watch."""
         try:
             await self._cluster.authenticate(stale=self._cluster.metadata)
         except AccessDenied as error:
             self.end(error)
+            return False
         except KVError as error:
             log.debug("authentication failed for now: %s", error)
+        return True
 
     async def _follow(self) -> None:
         """Open a stream and deliver what it brings, until it ends; then raise."""
@@ -143,6 +160,7 @@ class EtcdWatch(MailboxWatch):
         try:
             await self._create(call, member)
             self.state = WatchState.FOLLOWING
+            self._denied = False
             await self._deliver_all(call, member)
         except AioRpcError as error:
             failure = classify(error, member.name)
