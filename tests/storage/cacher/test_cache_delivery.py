@@ -215,3 +215,47 @@ def test_without_a_delivery_readers_are_woken() -> None:
         assert [event.resource_version for event in await reading] == [1]
 
     asyncio.run(run())
+
+
+def test_a_client_that_is_gone_while_it_is_pushed_to_costs_the_others_nothing() -> None:
+    async def run() -> list[int]:
+        delivery = Delivery()
+        leaving, staying = Reader(delivery), Reader(delivery)
+        await settled()
+
+        def find_out(batch: list[WatchEvent]) -> bool:
+            leaving.task.cancel()
+            leaving.watcher._waiter.cancel()  # type: ignore[union-attr]
+            return False
+
+        leaving.watcher.push_to(find_out)
+        leaving.put(1)
+        staying.put(1)
+        await settled()
+        staying.put(2)
+        await settled()
+        staying.watcher.close()
+        await asyncio.gather(leaving.task, staying.task, return_exceptions=True)
+        return staying.seen
+
+    assert asyncio.run(run()) == [1, 2]
+
+
+def test_a_receiver_that_fails_does_not_keep_others_from_theirs(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing:
+        def deliver(self) -> None:
+            raise ValueError("on purpose")
+
+    async def run() -> list[int]:
+        delivery = Delivery()
+        reader = Reader(delivery)
+        await settled()
+        delivery.add(Failing())
+        reader.put(1)
+        await settled()
+        reader.watcher.close()
+        await reader.task
+        return reader.seen
+
+    assert asyncio.run(run()) == [1]
+    assert "on purpose" in caplog.text

@@ -111,7 +111,8 @@ class CacheWatcher:
                     return
             except Exception:
                 log.exception("pushing to %r failed", self)  # the reader meets the same and says so to its client
-        waiter.set_result(None)
+        if not waiter.done():  # a client that turned out to be gone has ended its reader
+            waiter.set_result(None)
 
     async def next_batch(self, max_events: int = 1000) -> list[WatchEvent]:
         """The next events; [] when it has ended."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Protocol
+
+log = logging.getLogger(__name__)
 
 _AT_A_TIME = 64
 """After so many receivers the event loop has a turn, in which others are read from and answered."""
@@ -47,4 +50,8 @@ class Delivery:
             self._due = []
             self._scheduled = False
         for receiver in due:
-            receiver.deliver()
+            try:
+                receiver.deliver()
+            except Exception:
+                # One that fails must not cost the others their events: they are not due again before they are served.
+                log.exception("delivering to %r failed", receiver)
