@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from itertools import zip_longest
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
+from watchkeeper.admission.pod_nodes import FindNode, node_in_question, require_node
 from watchkeeper.admission.refusal import forbidden
 from watchkeeper.apis.quantities import compare
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupResource
 
 Object = dict[str, Any]
-FindNode = Callable[[str], Awaitable["Object | None"]]
-"""Name -> the Node, None when there is none."""
-
 _SUBRESOURCES = ("", "resize")
 
 
@@ -35,16 +33,14 @@ class NodeDeclaredFeatureValidator(BasePlugin):
         new, old = attributes.obj, attributes.old
         if attributes.subresource not in _SUBRESOURCES or new is None or old is None:
             return None
-        node = new["spec"].get("nodeName")
-        if not node or new["metadata"].get("generation") == old["metadata"].get("generation"):
+        node = node_in_question(new, old)
+        if not node:
             return None
         needed = list(_needed(new["spec"], old["spec"], old.get("status") or {}))
         return self._judge(attributes, node, needed) if needed else None
 
     async def _judge(self, attributes: Attributes, name: str, needed: list[str]) -> None:
-        node = await self._find(name)
-        if node is None:
-            raise forbidden(attributes, f"node {go_quote(name)} not found")
+        node = await require_node(attributes, self._find, name)
         declared = (node.get("status") or {}).get("declaredFeatures") or ()
         lacking = [feature for feature in needed if feature not in declared]
         if lacking:

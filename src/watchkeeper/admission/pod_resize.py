@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
+from watchkeeper.admission.pod_nodes import FindNode, node_in_question, require_node
 from watchkeeper.admission.refusal import forbidden
 from watchkeeper.apis.core.pod_resources import total_resources
 from watchkeeper.apis.quantities import milli_value, whole_value
@@ -13,9 +14,6 @@ from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupResource
 
 Object = dict[str, Any]
-FindNode = Callable[[str], Awaitable["Object | None"]]
-"""Name -> the Node, None when there is none."""
-
 _OS = "kubernetes.io/os"
 
 
@@ -35,15 +33,11 @@ class PodResizeValidator(BasePlugin):
         new, old = attributes.obj, attributes.old
         if attributes.subresource != "resize" or new is None or old is None:
             return None
-        if not new["spec"].get("nodeName") or new["metadata"].get("generation") == old["metadata"].get("generation"):
-            return None
-        return self._judge(attributes, new["spec"])
+        name = node_in_question(new, old)
+        return self._judge(attributes, name, new["spec"]) if name else None
 
-    async def _judge(self, attributes: Attributes, spec: Object) -> None:
-        name = spec["nodeName"]
-        node = await self._find(name)
-        if node is None:
-            raise forbidden(attributes, f"node {go_quote(name)} not found")
+    async def _judge(self, attributes: Attributes, name: str, spec: Object) -> None:
+        node = await require_node(attributes, self._find, name)
         lacking = "; ".join(_lacking(spec, (node.get("status") or {}).get("allocatable") or {}))
         if lacking:
             raise forbidden(attributes, f"Node didn't have enough allocatable resources: {lacking}")
