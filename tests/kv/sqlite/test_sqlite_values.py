@@ -9,6 +9,7 @@ from pathlib import Path
 
 from watchkeeper.aio.workers import Workers
 from watchkeeper.kv.sqlite import SQLiteKV, values
+from watchkeeper.kv.sqlite.residency import Residency
 from watchkeeper.kv.sqlite.values import RecentValues
 from watchkeeper.testing.kv_suite.case import delete, put
 
@@ -20,6 +21,11 @@ async def opened(path: Path) -> AsyncIterator[SQLiteKV]:
         yield kv
     finally:
         await kv.close()
+
+
+class KnownToBeInMemory(Residency):
+    def look(self, now: float) -> None:
+        self._until = now + 60
 
 
 @contextlib.contextmanager
@@ -202,5 +208,30 @@ def test_every_read_sees_all_that_was_acknowledged_and_nothing_goes_back(tmp_pat
             await asyncio.gather(*(write(seed) for seed in range(4)))
             ended = True
             assert sum(await asyncio.gather(*readers)) > 100
+
+    asyncio.run(run())
+
+
+def test_once_the_file_is_known_to_be_in_memory_values_are_fetched_without_a_thread(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with opened(tmp_path / "s.db") as kv:
+            revisions = [await put(kv, b"/%d" % i, b"%d" % i) for i in range(4)]
+            for i in range(4):
+                kv._values.forget(b"/%d" % i)
+            kv._residency = KnownToBeInMemory(())
+            with busy(kv._finder):
+                first = asyncio.create_task(kv.get(b"/0"))
+                await asyncio.sleep(0.01)
+                assert not first.done()
+            await first
+            with busy(kv._finder):
+                for i in range(1, 3):
+                    found = await asyncio.wait_for(kv.get(b"/%d" % i), 5)
+                    assert found.kv is not None
+                    assert (found.kv.value, found.kv.mod_revision) == (b"%d" % i, revisions[i])
+            kv._near.close()  # whatever keeps it from reading here, the thread reads it
+            found = await kv.get(b"/3")
+            assert found.kv is not None
+            assert found.kv.value == b"3"
 
     asyncio.run(run())

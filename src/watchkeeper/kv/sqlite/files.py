@@ -39,6 +39,10 @@ class OpenFile:
         except OSError:
             return 0
 
+    def all_paths(self) -> tuple[Path, Path]:
+        """The files that a read may need."""
+        return self.path, _wal(self.path)
+
     def release(self) -> None:
         """Let other processes have it; all connections must be closed."""
         self.lock.release()

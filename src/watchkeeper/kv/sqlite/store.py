@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -24,6 +25,7 @@ from watchkeeper.kv.sqlite.files import OpenFile, open_file
 from watchkeeper.kv.sqlite.index import CurrentIndex, Entry
 from watchkeeper.kv.sqlite.leases import Leases
 from watchkeeper.kv.sqlite.maintenance import backup
+from watchkeeper.kv.sqlite.residency import Residency
 from watchkeeper.kv.sqlite.schema import Synchronous, connect
 from watchkeeper.kv.sqlite.values import RecentValues
 from watchkeeper.kv.sqlite.watching import SQLiteWatch, WatchHub
@@ -66,6 +68,8 @@ class SQLiteKV:
         )
         # Single keys have a thread of their own: they do not wait behind lists, and what it needs stays in its caches.
         self._finder = Workers(f"{name}-finder", [connect(file.path, read_only=True)], sqlite3.Connection.close)
+        self._near = connect(file.path, read_only=True, timeout=0)
+        self._residency = Residency(file.all_paths())
         checkpoints = Workers(f"{name}-checkpoint", [file.another_writer()], sqlite3.Connection.close)
         self._checkpointer = Checkpointer(checkpoints, self._writer)
         self._committer = Committer(
@@ -146,11 +150,27 @@ class SQLiteKV:
         at, create_revision, version, lease = entry
         value = self._values.find(key, at)
         if value is None:
-            value = await self._run(self._finder, lambda connection: reading.get_value(connection, at))
+            value = self._value_nearby(at)
+            if value is None:
+                value = await self._run(self._finder, lambda connection: self._value(connection, at))
             if value is None:
                 return None
             self._values.keep(key, at, value)
         return KeyValue(key, value, create_revision, at, version, lease)
+
+    def _value_nearby(self, at: int) -> bytes | None:
+        """The value that a revision wrote, read here and now, if that cannot wait for a disk or for a lock."""
+        if not self._residency.holds(time.monotonic()):
+            return None
+        try:
+            return reading.get_value(self._near, at)
+        except sqlite3.Error:
+            return None  # the thread finds out, or waits for what is locked
+
+    def _value(self, connection: sqlite3.Connection, at: int) -> bytes | None:
+        value = reading.get_value(connection, at)
+        self._residency.look(time.monotonic())
+        return value
 
     async def range(
         self,
@@ -315,6 +335,7 @@ class SQLiteKV:
         self._hub.end(Closed("the store was closed"))
         await self._readers.close()
         await self._finder.close()
+        self._near.close()
         await self._checkpointer.close()
         await self._writer.close()
         self._file.release()
