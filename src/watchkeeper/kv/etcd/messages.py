@@ -10,7 +10,9 @@ from watchkeeper.kv.interface import Event, EventType, KeyValue
 
 _MOD = rpc_pb2.Compare.MOD
 _EQUAL = rpc_pb2.Compare.EQUAL
-_DELETE = 1
+_DELETED = 1
+_PUT = EventType.PUT
+_DELETE = EventType.DELETE
 
 
 def key_value(message: Any) -> KeyValue:
@@ -24,7 +26,7 @@ def event(message: Any) -> Event:
     """An Event of etcd's."""
     kv = key_value(message.kv)
     prev = key_value(message.prev_kv) if message.HasField("prev_kv") else None
-    return Event(EventType.DELETE if message.type == _DELETE else EventType.PUT, kv, prev)
+    return Event(_DELETE if message.type == _DELETED else _PUT, kv, prev)
 
 
 def put_if(key: bytes, value: bytes, expected: int, lease: int, get_on_failure: bool) -> Any:

@@ -196,15 +196,15 @@ class EtcdWatch(MailboxWatch):
             self._created.set_result(None)
 
     async def _deliver_all(self, call: Any, member: Member) -> None:
-        parts: list[Any] = []
+        parts: list[Event] = []
         while True:
             answer = await call.read()
             self._check_end(answer, member)
-            parts.extend(answer.events)
+            parts.extend(map(event, answer.events))
             if answer.fragment:
                 continue
             if parts:
-                self._deliver([event(message) for message in parts])
+                self._deliver(parts)
                 parts = []
             elif not answer.created:
                 self._progress(answer.header.revision)
@@ -226,9 +226,11 @@ class EtcdWatch(MailboxWatch):
         raise _StreamBroke(failure)
 
     def _deliver(self, events: Sequence[Event]) -> None:
-        new = tuple(found for found in events if found.kv.mod_revision > self.position)
-        if not new:
-            return
+        new = tuple(events)
+        if new[0].kv.mod_revision <= self.position:
+            new = tuple(found for found in new if found.kv.mod_revision > self.position)
+            if not new:
+                return
         if self.prev_kv and any(_lacks_previous_state(found) for found in new):
             # etcd leaves it out when it has been compacted meanwhile. Without it the change cannot be understood.
             raise Compacted
