@@ -23,9 +23,12 @@ from watchkeeper.admission.pod_resize import PodResizeValidator
 from watchkeeper.admission.pod_topology_labels import PodTopologyLabels
 from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
 from watchkeeper.admission.podsecurity.plugin import PodSecurity
+from watchkeeper.admission.policy.param_access import ParamAccess
 from watchkeeper.admission.runtime_class import RuntimeClass
 from watchkeeper.authz.interface import Authorizer
+from watchkeeper.endpoints.scope import ServedTable
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.server.policy_params import plural_of
 from watchkeeper.server.security_labels import SecurityLabels
 from watchkeeper.server.stored_objects import StoredObjects
 
@@ -34,7 +37,7 @@ _PODS = GroupResource("", "pods")
 _NAMESPACES = GroupResource("", "namespaces")
 
 
-def builtin_plugins(stored: StoredObjects, authorizer: Authorizer) -> list[Plugin]:
+def builtin_plugins(stored: StoredObjects, authorizer: Authorizer, served: ServedTable) -> list[Plugin]:
     """Those that nobody has to configure, in the order in which they run. Policies, webhooks and quotas come after."""
     return [
         NamespaceLifecycle(stored.namespace_is_ending),
@@ -58,4 +61,9 @@ def builtin_plugins(stored: StoredObjects, authorizer: Authorizer) -> list[Plugi
         PodTopologyLabels(stored.node_labels),
         NodeDeclaredFeatureValidator(lambda name: stored.find(stored.store("", "nodes"), name)),
         PodResizeValidator(lambda name: stored.find(stored.store("", "nodes"), name)),
+        ParamAccess(
+            authorizer,
+            lambda resource, name: stored.find(stored.store(*resource), name),
+            lambda kind: plural_of(served, kind),
+        ),
     ]

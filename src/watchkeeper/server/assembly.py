@@ -193,7 +193,7 @@ class Assembly:
 
     def _plugins(self) -> list[Plugin]:
         return [
-            *builtin_plugins(self.stored, self.options.authorizer),
+            *builtin_plugins(self.stored, self.options.authorizer, self.served),
             self.configuration,
             self.policies.mutating,
             self.webhooks.mutating,

@@ -63,6 +63,12 @@ class ServedParams:
         return obj if gvk_of(obj) == kind else self._scheme.convert(obj, kind)
 
 
+def plural_of(served: ServedTable, kind: GroupVersionKind) -> str | None:
+    """What a kind is called in paths, None when it is not served at that version."""
+    found = (resource.info for resource in served.resources(kind.group, kind.version))
+    return next((info.gvr.resource for info in found if info.kind == kind), None)
+
+
 class ServedParamSources:
     """Finds kinds in the table of what is served. Implements `ParamSources`."""
 
@@ -82,7 +88,6 @@ class ServedParamSources:
         return self._known[kind]
 
     def _find(self, kind: GroupVersionKind) -> ParamSource | None:
-        for resource in self._served.resources(kind.group, kind.version):
-            if resource.info.kind == kind:
-                return ServedParams(self._scheme, resource)
-        return None
+        plural = plural_of(self._served, kind)
+        served = None if plural is None else self._served.find(kind.group, kind.version, plural)
+        return None if served is None else ServedParams(self._scheme, served)

@@ -23,6 +23,7 @@ from watchkeeper.apis.admissionregistration.rules import (
     validate_match_conditions,
     validate_mutable_operations,
 )
+from watchkeeper.apis.admissionregistration.static_names import static_name_warnings
 from watchkeeper.apis.admissionregistration.webhooks import GROUP
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.validation.enums import validate_enum
@@ -96,6 +97,8 @@ def mutating_behaviors(expressions: Expressions) -> list[KindBehavior]:
         allow_unconditional_update=False,
         has_status=False,
         has_generation=True,
+        warnings_on_create=static_name_warnings,
+        warnings_on_update=static_name_warnings,
         table=policy_table("mutations", "Mutations", "How many changes it makes."),
     )
     return [policy, binding_behavior("MutatingAdmissionPolicyBinding", _validate_binding)]

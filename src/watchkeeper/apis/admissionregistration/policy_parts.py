@@ -13,6 +13,7 @@ from watchkeeper.apis.admissionregistration.rules import (
     default_match_resources,
     validate_match_resources,
 )
+from watchkeeper.apis.admissionregistration.static_names import static_name_warnings
 from watchkeeper.apis.admissionregistration.webhooks import GROUP
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.validation.names import (
@@ -214,5 +215,7 @@ def binding_behavior(kind: str, validate: Callable[[Object], list[FieldError]]) 
         allow_unconditional_update=False,
         has_status=False,
         has_generation=True,
+        warnings_on_create=static_name_warnings,
+        warnings_on_update=static_name_warnings,
         table=_BINDING_TABLE,
     )

@@ -18,6 +18,7 @@ from watchkeeper.apis.admissionregistration.policy_parts import (
     validate_variables,
 )
 from watchkeeper.apis.admissionregistration.rules import validate_expression, validate_match_conditions
+from watchkeeper.apis.admissionregistration.static_names import static_name_warnings
 from watchkeeper.apis.admissionregistration.webhooks import GROUP
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.status_metadata import keep_metadata
@@ -153,6 +154,8 @@ def validating_behaviors(expressions: Expressions) -> list[KindBehavior]:
         validate_status_update=_validate_status,
         allow_unconditional_update=False,
         has_generation=True,
+        warnings_on_create=static_name_warnings,
+        warnings_on_update=static_name_warnings,
         table=policy_table("validations", "Validations", "How many rules it has."),
     )
     return [policy, binding_behavior("ValidatingAdmissionPolicyBinding", _validate_binding)]

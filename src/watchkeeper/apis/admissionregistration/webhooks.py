@@ -17,6 +17,7 @@ from watchkeeper.apis.admissionregistration.rules import (
     validate_match_conditions,
     validate_rule,
 )
+from watchkeeper.apis.admissionregistration.static_names import static_name_warnings
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.validation.domains import validate_fully_qualified_name
 from watchkeeper.apis.validation.enums import validate_optional_enum
@@ -185,6 +186,8 @@ def webhook_behaviors(expressions: Expressions) -> list[KindBehavior]:
             allow_unconditional_update=False,
             has_status=False,
             has_generation=True,
+            warnings_on_create=static_name_warnings,
+            warnings_on_update=static_name_warnings,
             table=_TABLE,
         )
         for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
