@@ -304,6 +304,11 @@ def _spoil(rng: random.Random, obj: Any) -> None:
     if isinstance(parent, dict) and dice < 0.2:
         del parent[key]
     elif isinstance(parent, dict) and dice < 0.4:
-        parent[rng.choice(_FIELDS)] = rng.choice(_SCALARS)
+        parent[rng.choice(_FIELDS)] = _scalar(rng)
     else:
-        parent[key] = rng.choice(_SCALARS)
+        parent[key] = _scalar(rng)
+
+
+def _scalar(rng: random.Random) -> Any:
+    """A value of its own: a shared one would be spoilt for all requests, and could come to hold itself."""
+    return copy.deepcopy(rng.choice(_SCALARS))

@@ -67,6 +67,11 @@ def test_odd_requests_are_answered_and_never_a_panic(server: Handle, caplog: pyt
     answered(server, caplog, 1, 400)
 
 
+def test_the_same_seed_makes_the_same_requests_whatever_was_made_before() -> None:
+    first, others, again = (list(requests(random.Random(seed), 300)) for seed in (7, 8, 7))
+    assert first == again != others
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_odd_requests_for_long(server: Handle, caplog: pytest.LogCaptureFixture) -> None:
