@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from watchkeeper.apis.protobuf import object_of
+from watchkeeper.endpoints.negotiation import PROTOBUF
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 
@@ -37,6 +39,21 @@ def test_the_aggregated_form_is_preferred_wherever_it_is_named(
     answer = httpx.get(server.url + path, headers={"Authorization": f"Bearer {server.token}", "Accept": accept})
     assert (answer.status_code, answer.headers["content-type"]) == (200, content_type)
     assert ("APIGroupDiscoveryList" in answer.text) is ("as=" in content_type)
+
+
+def test_the_aggregated_form_in_protobuf_says_what_the_one_in_json_says(server: Handle) -> None:
+    def ask(media_type: str) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {server.token}", "Accept": f"{media_type};{FORM}"}
+        return httpx.get(f"{server.url}/apis", headers=headers)
+
+    wanted, answer = ask("application/json"), ask(PROTOBUF)
+    assert answer.headers["content-type"] == f"{PROTOBUF};{FORM}"
+    assert answer.headers["etag"] == wanted.headers["etag"]
+    found = object_of(answer.content)
+    assert (found["kind"], found["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
+    expected = wanted.json()["items"]
+    assert [group["metadata"]["name"] for group in found["items"]] == [g["metadata"]["name"] for g in expected]
+    assert [group["versions"] for group in found["items"]] == [group["versions"] for group in expected]
 
 
 def test_a_form_that_is_not_served_is_not_acceptable(server: Handle) -> None:

@@ -53,6 +53,16 @@ def test_options_of_a_list_are_refused(server: Handle, query: str, code: int, me
     assert message in answer.json()["message"]
 
 
+def test_a_list_that_goes_on_does_not_look_for_an_object_by_its_name(server: Handle) -> None:
+    selected = f"{CONFIGMAPS}?fieldSelector=metadata.name%3Dc"
+    assert [item["metadata"]["name"] for item in ask(server, "GET", selected).json()["items"]] == ["c"]
+    refused = ask(server, "GET", f"{selected}&continue=abc")
+    assert (refused.status_code, refused.json()["message"][:23]) == (400, "invalid continue token:")
+    server.request("POST", CONFIGMAPS, {"metadata": {"name": "d"}})
+    token = ask(server, "GET", f"{CONFIGMAPS}?limit=1").json()["metadata"]["continue"]
+    assert ask(server, "GET", f"{selected}&continue={token}").json()["items"] == []
+
+
 def test_the_old_watch_path_is_checked_like_a_list_unless_it_says_watch(server: Handle) -> None:
     path = "/api/v1/watch/namespaces/default/configmaps?sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     refused = ask(server, "GET", path)

@@ -137,3 +137,14 @@ def test_a_query_that_was_refused_is_refused_again_and_one_that_was_read_is_read
         assert found["items"] == []
         event = first_event(server, "/api/v1/services?watch=1&fieldSelector=metadata.name%3Dkubernetes")
         assert event["object"]["metadata"]["name"] == "kubernetes"
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/vnd.kubernetes.protobuf"])
+def test_a_watch_of_lists_ends_at_the_first_object(server: Handle, media_type: str) -> None:
+    headers = {
+        "Authorization": f"Bearer {server.token}",
+        "Accept": f"{media_type};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+    }
+    path = "/api/v1/namespaces/default/services?watch=true&timeoutSeconds=60"
+    with urllib.request.urlopen(urllib.request.Request(server.url + path, headers=headers), timeout=10) as answer:
+        assert (answer.status, answer.read()) == (200, b"")

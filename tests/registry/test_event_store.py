@@ -108,3 +108,17 @@ def test_each_group_selects_by_its_own_labels(server: Handle) -> None:
             server.request("GET", f"{path}?fieldSelector={label}%3DNode")
         assert failure.value.status == 400
         assert f"field label not supported: {label}" in str(failure.value)
+
+
+def test_events_are_read_as_from_a_database(server: Handle) -> None:
+    for name in ("page-a", "page-b"):
+        server.request("POST", EVENTS, event(name))
+    page = server.request("GET", f"{CORE}?resourceVersion=0&limit=1")
+    assert len(page["items"]) == 1
+    assert page["metadata"]["continue"]
+    for path in (f"{CORE}?resourceVersion=999999999", f"{CORE}/page-a?resourceVersion=999999999"):
+        with pytest.raises(RequestFailed) as failure:
+            server.request("GET", path)
+        assert failure.value.status == 504
+        assert "ResourceVersionTooLarge" in str(failure.value)
+        assert "retryAfterSeconds" not in str(failure.value)

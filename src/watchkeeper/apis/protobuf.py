@@ -21,6 +21,9 @@ _OLD_APPS = re.compile(r"apps\.v1beta[12]\.")
 _APPS_V1, _V1BETA1 = "k8s.io.api.apps.v1.", "k8s.io.api.apps.v1beta1."
 _V1BETA1_DEPLOYMENT = f"{_V1BETA1}Deployment"
 
+_UNDESCRIBED = {("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList"): "k8s.io.api.apidiscovery.v2.APIGroupDiscoveryList"}
+"""Messages of kinds that no OpenAPI document tells of. What their structs hold by value is always in their JSON."""
+
 _FILE = Path(__file__).parent / "data" / "protobuf.json.gz"
 
 
@@ -47,6 +50,8 @@ def _message_of(api_version: str, kind: str) -> str:
     group_version = GroupVersion.parse(api_version)
     schema = schema_data().kinds.get(GroupVersionKind(group_version.group, group_version.version, kind))
     if schema is None:
+        if (api_version, kind) in _UNDESCRIBED:
+            return _UNDESCRIBED[api_version, kind]
         raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
     return _message_name(schema.name)
 

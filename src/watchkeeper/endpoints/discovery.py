@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from watchkeeper.apis.catalog import ResourceInfo
+from watchkeeper.apis.protobuf import protobuf_of
 from watchkeeper.endpoints.discovery_entries import (
     DiscoveryGroup,
     DiscoveryVersion,
@@ -33,12 +34,19 @@ class Aggregated:
     body: bytes
     etag: str
     _yaml: bytes | None = field(default=None, compare=False, repr=False)
+    _protobuf: bytes | None = field(default=None, compare=False, repr=False)
 
     def yaml(self) -> bytes:
         """The same in YAML, which takes long to write: so it is kept."""
         if self._yaml is None:
             self._yaml = dump_yaml(orjson.loads(self.body))
         return self._yaml
+
+    def protobuf(self) -> bytes:
+        """The same in protobuf; kept, too."""
+        if self._protobuf is None:
+            self._protobuf = protobuf_of(orjson.loads(self.body))
+        return self._protobuf
 
 
 def groups_of(

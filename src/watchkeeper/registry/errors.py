@@ -36,7 +36,9 @@ def to_api_error(error: storage.StorageError, resource: GroupResource, name: str
         case storage.InvalidRequest():
             return errors.bad_request(str(error))
         case storage.TooLargeResourceVersion():
-            return errors.too_large_resource_version(error.requested, error.current, error.retry_after)
+            # A database says at once how far it is, and not when it will be further.
+            wait = 0 if resource in _NOT_CACHED and verb != "watch" else error.retry_after
+            return errors.too_large_resource_version(error.requested, error.current, wait)
         case storage.Expired():
             expired = errors.resource_expired(str(error))
             if error.continue_token:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from watchkeeper.apis.events.strict import STRICT_BEHAVIOR
 from watchkeeper.registry.rest import Context, Object
 from watchkeeper.registry.store import Store, StoreConfig
 from watchkeeper.registry.strategy import Strategy
+from watchkeeper.storage.interface import ListOptions, ListResult, Match
 
 
 class EventStrategy(Strategy):
@@ -41,3 +44,11 @@ class EventStore(Store):
     def __init__(self, config: StoreConfig) -> None:
         config.strategy = EventStrategy(config.strategy)
         super().__init__(config)
+
+    async def list(self, ctx: Context, options: ListOptions) -> ListResult:
+        """What the options select, in key order. Any version is the latest: the reference keeps no Events in memory,
+        and so has no state at hand that it would give away whole whatever the limit.
+        """
+        if options.resource_version == "0":
+            options = replace(options, resource_version="", match=Match.UNSET)
+        return await super().list(ctx, options)

@@ -62,9 +62,12 @@ class StoredResource:
             return f"{self.prefix}/{namespace}/{_segment(name)}"
         return f"{self.prefix}/{_segment(name)}"
 
-    def collection(self, namespace: str, predicate: SelectionPredicate = EVERYTHING) -> str:
-        """The key of a collection, or of the one object that the selector names."""
-        name = predicate.field.exact("metadata.name") if not predicate.field.is_empty() else None
+    def collection(self, namespace: str, predicate: SelectionPredicate = EVERYTHING, *, continued: bool = False) -> str:
+        """The key of a collection, or of the one object that the selector names.
+
+        A list that goes on where another ended (`continued`) looks at what is behind that, not at an object by name.
+        """
+        name = predicate.field.exact("metadata.name") if not (continued or predicate.field.is_empty()) else None
         root = f"{self.prefix}/"
         if self.namespaced:
             namespace = namespace or self._selected_namespace(predicate)
@@ -106,7 +109,9 @@ class StoredResource:
     async def list(self, ctx: Context, options: ListOptions) -> ListResult:
         """What the options select, in key order."""
         try:
-            return await self.storage.get_list(self.collection(ctx.namespace, options.predicate), options)
+            continued = bool(options.continue_token)
+            prefix = self.collection(ctx.namespace, options.predicate, continued=continued)
+            return await self.storage.get_list(prefix, options)
         except storage_errors.StorageError as error:
             raise to_api_error(error, self.resource, "", "list") from error
 

@@ -43,6 +43,25 @@ def test_a_connection_serves_one_request_after_another():
     assert connections == 1
 
 
+def test_a_method_may_be_any_token_and_stands_for_itself():
+    async def run():
+        async with serving(echo) as (_, port), connected(port) as client:
+            answers = []
+            for method in (b"BREW", b"get", b"GETX", b"M-SEARCH!"):
+                await client.send(method + b" /pot?x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
+                answers.append((await client.answer())[2])
+            answers.append((await client.get("/after"))[2])
+            return answers
+
+    assert asyncio.run(run()) == [
+        b"BREW /pot?x 2",
+        b"get /pot?x 2",
+        b"GETX /pot?x 2",
+        b"M-SEARCH! /pot?x 2",
+        b"GET /after? 0",
+    ]
+
+
 def test_pipelined_requests_are_answered_in_order():
     async def slow_first(scope, receive, send):
         if scope["path"] == "/0":

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import orjson
 
 from watchkeeper.endpoints.discovery import Aggregated, Discovery
-from watchkeeper.endpoints.negotiation import ANY, JSON, YAML, clauses_of, negotiate
+from watchkeeper.endpoints.negotiation import ACCEPTED, ANY, JSON, PROTOBUF, YAML, clauses_of, negotiate
 from watchkeeper.endpoints.render import finish
 from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.endpoints.router import method_not_allowed, not_found
@@ -90,7 +90,7 @@ def _aggregated_type(request: Request) -> str:
     for media_type, params in clauses_of(header):
         if media_type in ANY:
             media_type = JSON
-        if media_type not in (JSON, YAML) or params.get("sv"):
+        if media_type not in ACCEPTED or params.get("sv"):
             continue
         stream = params.get("stream")
         if stream and (stream != "watch" or media_type == YAML):
@@ -105,7 +105,8 @@ def _aggregated(request: Request, document: Aggregated, media_type: str) -> Resp
     headers = (etag, (b"vary", b"Accept"), (b"cache-control", b"public"))
     if request.header(b"if-none-match") == document.etag:
         return Response(304, b"", headers)
-    body = document.body if media_type == JSON else document.yaml()
+    forms = {JSON: lambda: document.body, YAML: document.yaml, PROTOBUF: document.protobuf}
+    body = forms[media_type]()
     said = ";".join([media_type, *(f"{name}={value}" for name, value in _AGGREGATED.items())])
     return Response(200, body, ((b"content-type", said.encode()), *headers))
 

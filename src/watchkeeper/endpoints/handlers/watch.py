@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import cast
@@ -64,7 +65,29 @@ async def open_watch(request: Request, scope: Scope) -> tuple[EventWriter, Watch
         deadline=asyncio.get_running_loop().time() + timeout,
     )
     watcher = await scope.store.watch(context(request, scope), options)
+    if accepted.target == "PartialObjectMetadataList":
+        watcher = _UpToObjects(watcher)
     return writer, watcher, timeout
+
+
+class _UpToObjects:
+    """A watch in a form that no single object has: it is opened, and ends where the first one is due.
+
+    So does the reference's, whose encoder fails there; only errors can be told.
+    """
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self.finish = watcher.finish
+        self.close = watcher.close
+
+    async def next_batch(self, max_events: int = 1000) -> list[WatchEvent]:
+        """Errors that come before anything else; [] when it has ended."""
+        batch = await self._watcher.next_batch(max_events)
+        told = list(itertools.takewhile(lambda event: event.type is EventType.ERROR, batch))
+        if len(told) < len(batch):
+            self.close()
+        return told
 
 
 def _timeout(params: ListParams, scope: Scope) -> float:

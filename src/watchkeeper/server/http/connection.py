@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
@@ -23,6 +24,9 @@ _Refusal = tuple[int, str]
 _BAD_REQUEST: _Refusal = (400, "400 Bad Request")
 _EXPECTATION_FAILED: _Refusal = (417, "417 Expectation Failed")
 _NOT_IMPLEMENTED: _Refusal = (501, "501 Not Implemented: unsupported transfer encoding")
+_other_method = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?= )").match
+_STAND_IN = b"REPORT"
+"""A method without meaning here that the parser knows, for those that it does not know: HTTP lets them be any token."""
 _ASGI = {"version": "3.0", "spec_version": "2.4"}
 
 
@@ -45,6 +49,7 @@ class Connection(asyncio.Protocol):
         "_in_head",
         "_listener",
         "_loop",
+        "_other_method",
         "_parser",
         "_pipeline",
         "_reading_paused",
@@ -82,6 +87,7 @@ class Connection(asyncio.Protocol):
         self._head_size = 0
         self._expect_continue = False
         self._hosts = 0
+        self._other_method = ""
         self._refusal: _Refusal | None = None
         self._unsent = 0
         self._unsent_since = 0.0
@@ -148,11 +154,7 @@ class Connection(asyncio.Protocol):
             if not self._head_size:
                 self.quiet_since = self._loop.time()
             self._head_size += len(data)
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            pass  # the request is handed on like any other; nothing may follow it before it is answered
-        except httptools.HttpParserError:
+        if not self._parse(data):
             self._refuse_nonsense()
             return
         if self._in_head and self._head_size > self.limits.head_size:
@@ -161,6 +163,24 @@ class Connection(asyncio.Protocol):
             return
         if self._to_start is not None:
             self._start_waiting()
+
+    def _parse(self, data: bytes) -> bool:
+        """Hand bytes to the parser; False when they are no HTTP."""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # the request is handed on like any other; nothing may follow it before it is answered
+        except httptools.HttpParserInvalidMethodError:
+            method = _other_method(data)
+            # Only of what begins a request it is known where in the bytes the method is.
+            if method is None or self._other_method or not self._in_head or self._head_size != len(data):
+                return False
+            self._other_method = method[0].decode("ascii")
+            self._parser = httptools.HttpRequestParser(self)
+            return self._parse(_STAND_IN + data[method.end() :])
+        except httptools.HttpParserError:
+            return False
+        return True
 
     def _refuse_nonsense(self) -> None:
         """What came is no HTTP, or none that is served. A request that was complete before it still gets its answer."""
@@ -221,7 +241,7 @@ class Connection(asyncio.Protocol):
         if self._closing:
             return  # the last answer said so: what comes after it is not a request any more
         parser = self._parser
-        method = parser.get_method().decode("ascii")
+        method, self._other_method = self._other_method or parser.get_method().decode("ascii"), ""
         version = parser.get_http_version()
         if self._refusal is None and (
             version not in _VERSIONS or self._hosts > 1 or (version == "1.1" and not self._hosts)
