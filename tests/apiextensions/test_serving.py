@@ -330,3 +330,14 @@ def test_discovery_and_openapi_answer_while_definitions_come_and_go(apis: Any, k
         kit.eventually(lambda p=path, k=plurals: {r["name"] for r in api.call("GET", p).body["resources"]} == k)
         document = api.call("GET", f"/openapi/v3{path}").body
         assert {p.rsplit("/", 1)[1] for p in document["paths"] if "{" not in p} == plurals
+
+
+def test_numbers_beyond_64_bits_are_shown_with_the_digits_of_a_float(api: Any, kit: Any) -> None:
+    path = api.install(kit.version(spec={"type": "object", "x-kubernetes-preserve-unknown-fields": True}))
+    spec = {"a": 12345678901234567890, "b": 1e19, "c": 1e21, "text": "1e+19"}
+    shown = {"a": 12345678901234567000, "b": 10**19, "c": 1e21, "text": "1e+19"}
+    created = api.call("POST", path, api.widget("a", spec)).body
+    assert repr(created["spec"]) == repr(shown)
+    assert repr(api.call("GET", f"{path}/a").body["spec"]) == repr(shown)
+    patched = api.call("PATCH", f"{path}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE).body
+    assert (repr(patched["spec"]), patched["metadata"]["generation"]) == (repr(shown), 1)

@@ -1,7 +1,8 @@
+import orjson
 import pytest
 
 from watchkeeper.runtime.json_syntax import syntax_error
-from watchkeeper.runtime.json_text import JsonError, read_json
+from watchkeeper.runtime.json_text import JsonError, read_json, with_digits
 
 END = "unexpected end of JSON input"
 
@@ -61,3 +62,18 @@ def test_half_a_surrogate_pair_and_broken_utf8_become_replacement_characters() -
 def test_nesting_is_bounded() -> None:
     with pytest.raises(JsonError, match="exceeded max depth"):
         read_json(b"[" * 20_000 + b"]" * 20_000)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (12345678901234567890.0, "12345678901234567000"),
+        (2.0**63, "9223372036854776000"),
+        (-1e20, "-100000000000000000000"),
+        (1e21, "1e+21"),
+        ("1e+19", '"1e+19"'),
+        ('\\"1e+19', r'"\\\"1e+19"'),
+    ],
+)
+def test_large_floats_are_written_with_as_many_digits_as_go_writes(value: object, text: str) -> None:
+    assert with_digits(orjson.dumps([value, "+"])).decode() == f'[{text},"+"]'

@@ -108,6 +108,13 @@ def test_escapes_stand_for_slashes_and_tildes() -> None:
     assert outcome == {"a/b": 10, "c~d": 20, "~1": 30}
 
 
+@pytest.mark.parametrize(("found", "tested"), [(2, 2.0), (2.0, 2), (1, True), (0, False), ([1], [1.0])])
+def test_values_that_are_written_differently_are_not_the_same(found: Any, tested: Any) -> None:
+    assert apply({"a": found}, {"op": "test", "path": "/a", "value": found}) == {"a": found}
+    with pytest.raises(ApiError):
+        apply({"a": found}, {"op": "test", "path": "/a", "value": tested})
+
+
 def test_the_whole_document_can_be_replaced_and_tested() -> None:
     assert apply({"a": 1}, {"op": "replace", "path": "", "value": {"b": 2}}) == {"b": 2}
     assert apply({"a": 1}, {"op": "test", "path": "", "value": {"a": 1}}) == {"a": 1}

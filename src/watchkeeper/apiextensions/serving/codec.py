@@ -8,6 +8,7 @@ from typing import Any
 from watchkeeper.apiextensions.conversion.interface import Converter
 from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.runtime.json_text import with_digits
 from watchkeeper.storage.codec import JsonCodec, SelectableFields, splice
 from watchkeeper.storage.errors import CorruptObject
 from watchkeeper.storage.interface import StoredObject
@@ -35,6 +36,10 @@ class CustomCodec(JsonCodec):
         hub = versions[gvk.version]
         super().__init__(gvk, selectable_fields, decode_old=self._convert_old, on_read=hub.on_read)
         self._foreign: dict[str, JsonCodec] = {}
+
+    def body(self, obj: Object) -> bytes:
+        """The canonical encoding without the head, with numbers as kube-apiserver writes them."""
+        return with_digits(super().body(obj))
 
     def _convert_old(self, obj: Object) -> Object:
         return self._converter.convert_nowait([obj], self.gvk.group_version)[0]

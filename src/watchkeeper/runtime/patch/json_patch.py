@@ -344,9 +344,11 @@ def _index(part: str, length: int) -> int:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Equal as JSON: 1 and true are not."""
+    """Equal as JSON texts: neither 1 and true nor 1 and 1.0 are."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return a.__class__ is b.__class__ and a == b
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_equal(v, b[k]) for k, v in a.items())
     if isinstance(a, list) and isinstance(b, list):
