@@ -98,9 +98,11 @@ class Cluster:
             return await method(request, timeout=seconds, metadata=self.metadata)
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if self.closed and task is not None and not task.cancelling():
-                raise Closed("the store was closed") from None
-            raise
+            if task is None or task.cancelling():
+                raise
+            # The call was cancelled, not its caller: its channel is closed.
+            self.check_open()
+            raise Timeout("etcd: the connection was closed; it may have been done") from None
 
     async def _after(self, failure: Failure, member: Member, attempts: int, harmless: bool, error: AioRpcError) -> None:
         """Prepare another attempt, or raise."""

@@ -66,6 +66,7 @@ class EtcdWatch(MailboxWatch):
         self._cluster = cluster
         self._tasks = tasks
         self._call: Any = None
+        self._asking: asyncio.Task[None] | None = None
         self._drained: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._created: asyncio.Future[None] | None = None
@@ -98,16 +99,28 @@ class EtcdWatch(MailboxWatch):
             raise
 
     async def request_progress(self) -> None:
-        """Ask etcd for progress; when there is no stream now, the question is lost."""
-        if self.state is WatchState.FOLLOWING and self._call is not None:
-            try:
-                await self._call.write(rpc_pb2.WatchRequest(progress_request=rpc_pb2.WatchProgressRequest()))
-            except (AioRpcError, asyncio.InvalidStateError):
-                return
+        """Ask etcd for progress; when there is no stream now, the question is lost.
+
+        A stream takes one message at a time, and gRPC cancels it together with whoever waits for one to be sent. So
+        those who ask at the same time share a question, which none of them takes along when it gives up.
+        """
+        if self.state is not WatchState.FOLLOWING or self._call is None:
+            return
+        if self._asking is None or self._asking.done():
+            self._asking = self._tasks.start(f"progress-{self.prefix!r}", _ask_progress(self._call))
+        await asyncio.wait((self._asking,))
 
     # The life of the watch
 
     async def _run(self) -> None:
+        """Follow until the end, which the consumer is told, whatever it is."""
+        try:
+            await self._follow_on()
+        except Exception as error:
+            log.exception("a watch of %r failed", self.prefix)
+            self.end(Unavailable(f"the watch failed: {error!r}"))
+
+    async def _follow_on(self) -> None:
         backoff = Backoff(initial=0.05, limit=2.0)
         while True:
             before = self.position
@@ -167,6 +180,13 @@ class EtcdWatch(MailboxWatch):
             if failure.remedy in (Remedy.ELSEWHERE, Remedy.IF_HARMLESS):
                 self._cluster.leave(member)
             raise _StreamBroke(failure) from error
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # gRPC says the same of a stream that was cancelled as of a reader that was.
+            failure = Failure(Unavailable(f"etcd {member.name}: the stream was cancelled"), Remedy.ELSEWHERE)
+            raise _StreamBroke(failure) from None
         finally:
             self._call = None
             if self.state is WatchState.FOLLOWING:
@@ -270,6 +290,11 @@ class EtcdWatch(MailboxWatch):
             self.on_end(self)
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
+
+
+async def _ask_progress(call: Any) -> None:
+    with contextlib.suppress(AioRpcError, asyncio.InvalidStateError):
+        await call.write(rpc_pb2.WatchRequest(progress_request=rpc_pb2.WatchProgressRequest()))
 
 
 def _lacks_previous_state(found: Event) -> bool:

@@ -1,0 +1,93 @@
+"""What befalls the streams of watches of an etcd, and that no watch goes quiet for it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from etcd_fixtures import empty_store, needs_etcd, run
+
+from watchkeeper.kv.errors import Unavailable
+from watchkeeper.kv.etcd.store import EtcdKV
+from watchkeeper.kv.etcd.watching import EtcdWatch, WatchState
+from watchkeeper.testing.kv_suite.case import next_batch, put, summary, take
+
+pytestmark = needs_etcd
+
+Scenario = Callable[[EtcdKV, EtcdWatch], Awaitable[None]]
+
+
+def with_watch(scenario: Scenario) -> None:
+    async def play() -> None:
+        kv = await empty_store()
+        assert isinstance(kv, EtcdKV)
+        watch = await kv.watch(b"/a/")
+        assert isinstance(watch, EtcdWatch)
+        try:
+            async with asyncio.timeout(30):
+                await scenario(kv, watch)
+        finally:
+            await kv.close()
+
+    run(play())
+
+
+async def follows_again(watch: EtcdWatch, old: Any) -> None:
+    while watch.state is not WatchState.FOLLOWING or watch._call is old:
+        await asyncio.sleep(0.01)
+
+
+def test_who_gives_up_asking_for_progress_does_not_end_the_watch() -> None:
+    async def scenario(kv: EtcdKV, watch: EtcdWatch) -> None:
+        await kv.request_progress(watch)
+        stream = watch._call
+        for turns in (0, 1, 2, 3):
+            for _ in range(20):
+                asking = asyncio.ensure_future(watch.request_progress())
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+        revision = await put(kv, b"/a/k", b"v")
+        assert [entry[3] for entry in summary(await take(watch, 1))] == [revision]
+        assert watch._call is stream
+
+    with_watch(scenario)
+
+
+def test_those_who_ask_for_progress_together_do_not_break_the_stream() -> None:
+    async def scenario(kv: EtcdKV, watch: EtcdWatch) -> None:
+        stream = watch._call
+        for _ in range(10):
+            await asyncio.gather(*(watch.request_progress() for _ in range(20)))
+        revision = await put(kv, b"/a/k", b"v")
+        assert [entry[3] for entry in summary(await take(watch, 1))] == [revision]
+        assert watch._call is stream
+
+    with_watch(scenario)
+
+
+def test_a_stream_that_was_cancelled_is_resumed() -> None:
+    async def scenario(kv: EtcdKV, watch: EtcdWatch) -> None:
+        first = await put(kv, b"/a/k", b"one")
+        stream = watch._call
+        stream.cancel()
+        second = await put(kv, b"/a/k", b"two", first)
+        await follows_again(watch, stream)
+        assert [entry[3] for entry in summary(await take(watch, 2))] == [first, second]
+
+    with_watch(scenario)
+
+
+def test_a_watch_that_fails_by_a_fault_of_its_own_says_so() -> None:
+    async def scenario(kv: EtcdKV, watch: EtcdWatch) -> None:
+        def spoilt(events: Any) -> None:
+            raise LookupError("a fault")
+
+        watch._deliver = spoilt  # type: ignore[method-assign]
+        await put(kv, b"/a/k", b"v")
+        with pytest.raises(Unavailable, match="a fault"):
+            while True:
+                await next_batch(watch)
+
+    with_watch(scenario)
