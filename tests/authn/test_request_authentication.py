@@ -107,3 +107,14 @@ def test_what_no_issuer_vouches_for_is_nobody(token):
 )
 def test_the_scheme_is_bearer_in_any_case_and_one_space_follows(header, token):
     assert bearer_token(header) == token
+
+
+@pytest.mark.parametrize(
+    ("header", "warned"),
+    [("Bearer  T", True), ("bearer   T x", True), ("Bearer ", False), ("Basic  T", False), ("Bearer", False)],
+)
+def test_a_token_behind_too_many_spaces_is_ignored_with_a_warning(header, warned):
+    asked = request(header)
+    assert authenticator().authenticate(asked) == ANONYMOUS
+    told = ["the provided Authorization header contains extra space before the bearer token, and is ignored"]
+    assert asked.warnings == (told if warned else [])

@@ -13,6 +13,7 @@ from watchkeeper.request.request import Request
 from watchkeeper.request.user import ANONYMOUS, User
 
 _MAX_CACHED_HEADERS = 1024
+_EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
 class RequestAuthenticator:
@@ -48,6 +49,8 @@ class RequestAuthenticator:
             return known
         token = bearer_token(header)
         if not token:
+            if _has_space_for_token(header):
+                request.warn(_EXTRA_SPACE)
             return ANONYMOUS if self._anonymous else None
         return self._by_token(header, token)
 
@@ -88,3 +91,9 @@ def bearer_token(header: str) -> str:
     if scheme.lower() != "bearer":
         return ""
     return rest.split(" ", 1)[0]
+
+
+def _has_space_for_token(header: str) -> bool:
+    """Whether a bearer token stands behind one blank too many."""
+    scheme, _, rest = header.strip().partition(" ")
+    return scheme.lower() == "bearer" and rest.startswith(" ")
