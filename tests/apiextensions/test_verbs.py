@@ -92,3 +92,61 @@ def test_a_scale_that_does_not_decode_is_refused_in_the_same_words_whatever_it_i
     assert answer.body["message"] == (
         'no kind is registered for the type v1.Scale in scheme "pkg/apiserver/customresource_handler.go:781"'
     )
+
+
+@pytest.mark.parametrize(
+    ("patch", "code", "words"),
+    [
+        ({"kind": None}, 422, " \"\" is invalid: patch: Invalid value: {outcome}: Object 'Kind' is missing in '{"),
+        ({"kind": ""}, 422, " \"\" is invalid: patch: Invalid value: {outcome}: Object 'Kind' is missing in '{"),
+        (
+            {"kind": 5},
+            422,
+            ' "" is invalid: patch: Invalid value: {outcome}: couldn\'t get version/kind; json parse error: json: '
+            "cannot unmarshal number into Go struct field .kind of type string",
+        ),
+        (
+            {"apiVersion": {}},
+            422,
+            ' "" is invalid: patch: Invalid value: {outcome}: couldn\'t get version/kind; json parse error: json: '
+            "cannot unmarshal object into Go struct field .apiVersion of type string",
+        ),
+        (
+            {"apiVersion": None},
+            500,
+            "Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'",
+        ),
+    ],
+)
+def test_a_patch_leaves_a_custom_object_saying_what_it_is(
+    api: Any, kit: Any, patch: dict[str, Any], code: int, words: str
+) -> None:
+    path = api.install(kit.version())
+    assert api.call("POST", path, api.widget("a", {})).status == 201
+    answer = api.call("PATCH", f"{path}/a", patch, MERGE)
+    assert answer.status == code
+    start, _, end = words.partition("{outcome}")
+    assert answer.body["message"].startswith(start)
+    assert end in answer.body["message"]
+    assert api.call("GET", f"{path}/a").body["kind"] == "Widget"
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("x", ".spec.box accessor error: x is of the type string, expected map[string]interface{}"),
+        ({"box": True}, ".spec.box.n accessor error: true is of the type bool, expected map[string]interface{}"),
+        ({"box": {"n": {"a": [1]}}}, ".spec.box.n accessor error: map[a:[1]] is of the type map[string]interface {}, "),
+        ({"box": {"n": None}}, ".spec.box.n accessor error: <nil> is of the type <nil>, expected int64"),
+    ],
+)
+def test_replicas_that_cannot_be_reached_name_the_field_beyond_what_is_in_the_way(
+    api: Any, kit: Any, spec: Any, words: str
+) -> None:
+    scale = {"specReplicasPath": ".spec.box.n", "statusReplicasPath": ".status.n"}
+    anything = {"x-kubernetes-preserve-unknown-fields": True}
+    path = api.install(kit.version(spec=anything, subresources={"scale": scale}))
+    refused = api.call("POST", path, api.widget("a", spec))
+    assert refused.status == 422
+    assert words in refused.body["message"]
+    assert api.call("POST", path, api.widget("b", {"box": None})).status == 201

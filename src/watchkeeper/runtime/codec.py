@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from watchkeeper.meta.errors import ApiError, bad_request
+from watchkeeper.meta.errors import ApiError, bad_request, internal_error
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.alike import Specs
 from watchkeeper.runtime.json_text import JsonError, number_as_written, read_json
@@ -170,6 +170,18 @@ def _said_kind(parsed: Any, default: GroupVersionKind) -> GroupVersionKind:
     if not version and group in ("", default.group):
         group, version = default.group, default.version
     return GroupVersionKind(group, version, kind or default.kind)
+
+
+def check_said_kind(parsed: Object, shown: str) -> None:
+    """Refuse a patched custom object that does not say what it is; `shown` is its JSON.
+
+    Raises ValueError, and ApiError (500) for one without an apiVersion, which the reference notices later.
+    """
+    api_version, kind = _text_of(parsed, "apiVersion"), _text_of(parsed, "kind")
+    if not kind:
+        raise ValueError(f"Object 'Kind' is missing in '{shown}'")
+    if not api_version:
+        raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
 
 
 def _text_of(parsed: Object, name: str) -> str:

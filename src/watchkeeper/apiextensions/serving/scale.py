@@ -12,6 +12,7 @@ from watchkeeper.registry.derived import DerivedObject
 from watchkeeper.registry.rest import Context, UpdatedObject, UpdateOptions
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.managedfields import Path, ScaleRecord
+from watchkeeper.runtime.patch.strategic import go_value
 from watchkeeper.runtime.scheme import Decoder
 from watchkeeper.storage.interface import StoredObject
 
@@ -34,11 +35,12 @@ def _go_type(value: Any) -> str:
 def _nested(obj: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     """The value at a path, `...` when there is none. Raises AccessError."""
     value: Any = obj
-    for i, name in enumerate(path):
+    for i, name in enumerate(path, 1):
         if value.__class__ is not dict:
-            where = "." + ".".join(path[:i])
-            text = f"{value} is of the type {_go_type(value)}, expected map[string]interface{{}}"
-            raise AccessError(f"{where} accessor error: {text}")
+            if value is None:
+                return ...
+            text = f"{go_value(value)} is of the type {_go_type(value)}, expected map[string]interface{{}}"
+            raise AccessError(f".{'.'.join(path[:i])} accessor error: {text}")
         if name not in value:
             return ...
         value = value[name]
@@ -48,8 +50,7 @@ def _nested(obj: Mapping[str, Any], path: tuple[str, ...]) -> Any:
 def _typed(obj: Mapping[str, Any], path: tuple[str, ...], kind: type, name: str) -> Any:
     value = _nested(obj, path)
     if value is not ... and value.__class__ is not kind:
-        shown = "<nil>" if value is None else value
-        text = f"{shown} is of the type {_go_type(value)}, expected {name}"
+        text = f"{go_value(value)} is of the type {_go_type(value)}, expected {name}"
         raise AccessError(f".{'.'.join(path)} accessor error: {text}")
     return value
 

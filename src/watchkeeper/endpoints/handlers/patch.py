@@ -24,7 +24,7 @@ from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.metadata import ensure_namespace, metadata_of
 from watchkeeper.registry.rest import LiveUpdate, UpdateOptions
 from watchkeeper.request.request import Request
-from watchkeeper.runtime.codec import wrong_kind
+from watchkeeper.runtime.codec import check_said_kind, wrong_kind
 from watchkeeper.runtime.patch import StrategicPatch
 from watchkeeper.runtime.scheme import DecodeError
 from watchkeeper.runtime.strict import in_path_order, strict_text, warnings_of
@@ -186,16 +186,28 @@ class _Merge(_Patch):
         return changed if only_metadata else self._completed(changed)
 
     def _check_kind(self, changed: Any) -> None:
-        """A patch may take kind and apiVersion away, but not change them."""
+        """A patch may take kind and apiVersion away, but not change them; of custom objects it may do neither."""
         expected = self.scope.kind
         gvk = expected.gvk
         if isinstance(changed, dict):
             if not expected.builtin:
-                return  # validation knows better words
+                self._check_said_kind(changed)
+                return  # validation knows better words for other kinds
             if changed.get("kind") in (None, gvk.kind) and changed.get("apiVersion") in (None, gvk.api_version):
                 return
         if why := wrong_kind(self.scope.services.scheme, expected, changed):
             raise _invalid_outcome(_json_of(changed), why)
+
+    @staticmethod
+    def _check_said_kind(changed: Object) -> None:
+        kind, api_version = changed.get("kind"), changed.get("apiVersion")
+        if kind.__class__ is str and api_version.__class__ is str and kind and api_version:
+            return
+        outcome = _json_of(changed)
+        try:
+            check_said_kind(changed, outcome.decode())
+        except ValueError as error:
+            raise _invalid_outcome(outcome, str(error)) from None
 
     def _decoded(self, changed: Object, current: StoredObject) -> Object:
         checked = self.params.field_validation != "Ignore"
