@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from watchkeeper.apis.core.namespace import validate_finalize
 from watchkeeper.meta.field import FieldError
+from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry import deletion
 from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.rest import DeleteOptions
@@ -36,6 +38,8 @@ class NamespaceStatusStrategy(_HeldBySpec, StatusStrategy):
 class FinalizeStrategy(NamespaceStrategy):
     """The finalize subresource: it changes `spec.finalizers` and nothing else."""
 
+    passes: Mapping[GroupKind, Sequence[str]] = {}
+
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         """Keep all but the finalizers of the spec."""
         asked = (obj.get("spec") or {}).get("finalizers")
@@ -53,7 +57,7 @@ class FinalizeStrategy(NamespaceStrategy):
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """What is wrong with the finalizers; of the rest nothing but metadata can have changed."""
-        return self._metadata_update_errors(obj["metadata"], old["metadata"]) + validate_finalize(obj)
+        return self._own_metadata_errors(obj["metadata"], old["metadata"]) + validate_finalize(obj)
 
     def validate_settled_update(self, obj: Object, old: Object) -> list[FieldError]:
         """The same: nothing but finalizers and metadata is looked at anyway."""

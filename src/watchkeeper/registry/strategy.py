@@ -6,6 +6,7 @@ errors is that of apiserver's `registry/rest` (BeforeCreate, BeforeUpdate).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from watchkeeper.apis.behavior import KindBehavior
@@ -17,6 +18,7 @@ from watchkeeper.apis.validation.metadata import (
     validate_object_meta_update,
     validate_updated_object_meta,
 )
+from watchkeeper.apis.validation.names import is_path_segment_name
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -27,34 +29,45 @@ from watchkeeper.registry.rest import Context
 Object = dict[str, Any]
 
 
-_JUDGED_AS_NEW = frozenset(
-    [
-        *(
-            GroupKind("", kind)
-            for kind in (
-                "ConfigMap",
-                "Endpoints",
-                "Namespace",
-                "Node",
-                "PersistentVolumeClaim",
-                "Pod",
-                "ReplicationController",
-                "Secret",
-                "Service",
-                "ServiceAccount",
-            )
-        ),
-        *(GroupKind("apps", kind) for kind in ("DaemonSet", "ReplicaSet")),
-        GroupKind("batch", "Job"),
-        *(GroupKind("networking.k8s.io", kind) for kind in ("Ingress", "NetworkPolicy")),
-        *(
-            GroupKind("rbac.authorization.k8s.io", kind)
-            for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
-        ),
-        GroupKind("storage.k8s.io", "StorageClass"),
-    ]
-)
-"""The kinds whose updates are checked by the rules of new objects too, so that bad metadata makes one more cause."""
+_CHANGE = ("change",)
+_NEW_AND_CHANGE = ("new", "change")
+_PASSES: Mapping[GroupKind, Sequence[str]] = {
+    **{
+        GroupKind("", kind): _NEW_AND_CHANGE
+        for kind in (
+            "ConfigMap",
+            "Endpoints",
+            "Namespace",
+            "Node",
+            "PersistentVolumeClaim",
+            "Pod",
+            "ReplicationController",
+            "Secret",
+            "Service",
+            "ServiceAccount",
+        )
+    },
+    **{GroupKind("apps", kind): _NEW_AND_CHANGE for kind in ("DaemonSet", "ReplicaSet")},
+    GroupKind("batch", "Job"): _NEW_AND_CHANGE,
+    **{GroupKind("networking.k8s.io", kind): _NEW_AND_CHANGE for kind in ("IPAddress", "Ingress", "IngressClass")},
+    **{
+        GroupKind("rbac.authorization.k8s.io", kind): _NEW_AND_CHANGE
+        for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    },
+    **{
+        GroupKind("storage.k8s.io", kind): _NEW_AND_CHANGE
+        for kind in ("CSIStorageCapacity", "StorageClass", "VolumeAttributesClass")
+    },
+    **{GroupKind("storage.k8s.io", kind): ("new", "new") for kind in ("CSINode", "VolumeAttachment")},
+    GroupKind("policy", "PodDisruptionBudget"): (),
+}
+"""How often, and by which rules, a kind itself judges the metadata of an updated object, so that bad metadata makes as
+many causes more. Kinds not listed judge the change."""
+_STATUS_PASSES: Mapping[GroupKind, Sequence[str]] = {
+    GroupKind("storage.k8s.io", "VolumeAttachment"): ("new", "new"),
+    GroupKind("policy", "PodDisruptionBudget"): (),
+}
+"""The same where the status is written."""
 
 
 class Strategy:
@@ -62,6 +75,7 @@ class Strategy:
 
     checks_whole = True
     """Whether an update finds the whole new state valid, not only the part that it may change."""
+    passes = _PASSES
 
     def __init__(self, kind: GroupVersionKind, behavior: KindBehavior, *, namespaced: bool, has_status: bool) -> None:
         self.kind = kind
@@ -69,9 +83,15 @@ class Strategy:
         self.namespaced = namespaced
         self.has_status = has_status and behavior.has_status
         """Whether status is written through its own subresource only."""
+        self._passes = self.passes.get(kind.group_kind, _CHANGE)
 
     def __repr__(self) -> str:
         return f"<Strategy {self.kind.kind}>"
+
+    @property
+    def judges_metadata(self) -> bool:
+        """Whether the kind has rules for metadata; the rules of all kinds come after those of one that has none."""
+        return bool(self._passes)
 
     @property
     def allow_create_on_update(self) -> bool:
@@ -108,6 +128,9 @@ class Strategy:
     def validate(self, obj: Object, meta: Object) -> list[FieldError]:
         """All that is wrong with a new object."""
         behavior = self.behavior
+        if not self.judges_metadata:
+            more = behavior.validate(obj)
+            return more or validate_object_meta(meta, namespaced=self.namespaced, name_rule=is_path_segment_name)
         check = validate_builtin_object_meta if behavior.qualified_finalizers else validate_object_meta
         found = check(meta, namespaced=self.namespaced, name_rule=behavior.name_rule)
         more = behavior.validate(obj)
@@ -149,17 +172,17 @@ class Strategy:
         """Whether an update ends the object: it was due to go, and nothing holds it any more."""
         return removed_by_update(obj["metadata"], old["metadata"])
 
-    def _metadata_update_errors(self, meta: Object, old: Object) -> list[FieldError]:
-        if self.behavior.qualified_finalizers:
-            return validate_builtin_object_meta_update(meta, old)
-        return validate_object_meta_update(meta, old)
-
     def _own_metadata_errors(self, meta: Object, old: Object) -> list[FieldError]:
         """What the kind itself finds wrong with metadata, some kinds twice."""
-        found = self._metadata_update_errors(meta, old)
-        if found and self.kind.group_kind in _JUDGED_AS_NEW:
-            found += validate_builtin_object_meta(meta, namespaced=self.namespaced, name_rule=self.behavior.name_rule)
-        return found
+        if not self._passes:
+            return []
+        if not self.behavior.qualified_finalizers:
+            return validate_object_meta_update(meta, old)
+        change = validate_builtin_object_meta_update(meta, old) if "change" in self._passes else []
+        if (not change and "change" in self._passes) or self._passes == _CHANGE:
+            return change
+        new = validate_builtin_object_meta(meta, namespaced=self.namespaced, name_rule=self.behavior.name_rule)
+        return [error for each in self._passes for error in (change if each == "change" else new)]
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """All that is wrong with the new state or with the change, besides the generic metadata rules."""
@@ -179,6 +202,7 @@ class StatusStrategy(Strategy):
     """How the status subresource updates: status changes, the rest stays as it is."""
 
     checks_whole = False
+    passes = _STATUS_PASSES
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         """Keep all but status and the metadata that status writers may change."""
@@ -193,7 +217,7 @@ class StatusStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """What is wrong with the new status."""
-        found = self._metadata_update_errors(obj["metadata"], old["metadata"])
+        found = self._own_metadata_errors(obj["metadata"], old["metadata"])
         check = self.behavior.validate_status_update
         if check is not None:
             found += check(obj, old)

@@ -57,18 +57,24 @@ def test_a_class_deletes_and_binds_at_once() -> None:
             {"allowedTopologies": [{"matchLabelExpressions": [{"key": "zone"}]}]},
             ["allowedTopologies[0].matchLabelExpressions[0].values: Required value"],
         ),
+        ({"allowedTopologies": [{}]}, ['allowedTopologies[0].matchLabelExpressions: Duplicate value: ""']),
     ],
 )
 def test_what_a_class_must_say(fields: Any, errors: list[str]) -> None:
     assert create(storage_class(**fields)).errors == errors
 
 
+def test_refusals_show_provisioners_in_lower_case() -> None:
+    (error,) = create(storage_class(provisioner="Example.com/P/q")).errors
+    assert error.startswith('provisioner: Invalid value: "example.com/p/q": ')
+
+
 def test_a_class_stays() -> None:
     old = created(storage_class(parameters={"a": "b"}))
     changed = storage_class(provisioner="example.com/q", volumeBindingMode="WaitForFirstConsumer")
     assert update(old, changed).errors == [
-        "parameters: Forbidden: updates to parameters are forbidden.",
-        "provisioner: Forbidden: updates to provisioner are forbidden.",
+        "parameters: Invalid value: null: field is immutable",
+        'provisioner: Invalid value: "example.com/q": field is immutable',
         'volumeBindingMode: Invalid value: "WaitForFirstConsumer": field is immutable',
     ]
     assert update(old, storage_class(parameters={"a": "b"}, allowVolumeExpansion=True)).errors == []
@@ -98,6 +104,10 @@ def test_a_class_of_attributes_has_parameters_that_stay() -> None:
     ]
     assert update(old, {**plain, "parameters": {"iops": "2"}}).errors == [
         "parameters: Forbidden: updates to parameters are forbidden."
+    ]
+    assert update(old, {**plain, "driverName": ""}).errors == [
+        "driverName: Forbidden: updates to driverName are forbidden.",
+        "driverName: Required value",
     ]
 
 
@@ -131,6 +141,20 @@ def test_a_driver_is_filled_in() -> None:
             {"nodeAllocatableUpdatePeriodSeconds": 5},
             ["nodeAllocatableUpdatePeriodSeconds: Invalid value: 5: must be greater than or equal to 10 seconds"],
         ),
+        (
+            {"serviceAccountTokenInSecrets": False},
+            [
+                "serviceAccountTokenInSecrets: Invalid value: false: serviceAccountTokenInSecrets is set but no "
+                "tokenRequests are specified"
+            ],
+        ),
+        (
+            {"preventPodSchedulingIfMissing": True},
+            [
+                "preventPodSchedulingIfMissing: Forbidden: preventPodSchedulingIfMissing requires the "
+                "VolumeLimitScaling feature gate to be enabled"
+            ],
+        ),
     ],
 )
 def test_what_a_driver_must_say(spec: Any, errors: list[str]) -> None:
@@ -142,6 +166,7 @@ def test_what_a_driver_can_do_stays() -> None:
     assert update(old, driver(attachRequired=False)).errors == [
         "spec.attachedRequired: Invalid value: false: field is immutable"
     ]
+    assert update(old, driver(fsGroupPolicy="None")).errors == []
     changed = update(old, driver(podInfoOnMount=True))
     assert (changed.errors, changed.obj["metadata"]["generation"]) == ([], 2)
     assert row(old)["TokenRequests"] == "<unset>"
@@ -156,8 +181,15 @@ def test_a_node_knows_each_driver_once() -> None:
     ]
     old = created(csi_node(one))
     assert update(old, csi_node({**one, "allocatable": {"count": 5}})).errors == []
-    (error,) = update(old, csi_node({**one, "nodeID": "other"})).errors
-    assert error.startswith("CSINodeDriver: Invalid value: ")
+    assert update(old, csi_node({**one, "nodeID": "other"})).errors == [
+        'spec.drivers: Invalid value: {"Name":"example.com","NodeID":"other","TopologyKeys":null,"Allocatable":null}: '
+        "field is immutable"
+    ]
+    faulty = {**one, "name": "other.example", "nodeID": "x" * 257}
+    assert len(set(update(old, csi_node(one, faulty)).errors)) == 1
+    assert len(update(old, csi_node(one, faulty)).errors) == 2
+    (error,) = create(csi_node({**one, "topologyKeys": ["zone", "_"]})).errors
+    assert error.startswith('spec.drivers[0]: Invalid value: "_": ')
     assert row(old)["Drivers"] == 1
 
 
@@ -168,6 +200,7 @@ def test_a_capacity_is_of_one_class_in_one_place() -> None:
     assert create({**plain, "capacity": "-1"}).errors == [
         'capacity: Invalid value: "-1": must be greater than or equal to 0'
     ]
+    assert create({**plain, "maximumVolumeSize": "-1"}).errors == []
     assert update(old, {**plain, "storageClassName": "slow"}).errors == [
         'storageClassName: Invalid value: "slow": field is immutable'
     ]
@@ -210,15 +243,29 @@ def test_what_an_attachment_must_say(spec: Any, errors: list[str]) -> None:
 
 def test_an_attachment_stays_and_its_status_is_written_apart() -> None:
     old = created(attachment())
-    assert update(old, attachment(nodeName="m")).errors[0].endswith("field is immutable")
+    assert update(old, attachment(nodeName="m")).errors == [
+        'spec: Invalid value: {"Attacher":"example.com","Source":{"PersistentVolumeName":"v","InlineVolumeSpec":null},'
+        '"NodeName":"m"}: field is immutable'
+    ]
     changed = copy.deepcopy(old)
     changed["metadata"]["labels"] = {"a": "b"}
     written = update_status(changed, {"attached": True})
     assert (written.errors, written.obj["status"]["attached"]) == ([], True)
     assert row(old)["Attached"] is False
-    assert update_status(old, {"attached": False, "attachError": {"message": "x" * 1025}}).errors == [
-        "status.attachError.message: Too long: may not be more than 262144 bytes"
-    ]
+    assert (
+        update_status(old, {"attached": False, "attachError": {"message": "x" * 1025}}).errors
+        == ["status.attachError.message: Too long: may not be more than 262144 bytes"] * 2
+    )
+    assert (
+        update_status(old, {"detachError": {"errorCode": -1}}).errors
+        == ["status.detachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, inclusive"] * 2
+    )
+
+
+def test_a_driver_has_a_name_as_other_kinds_do() -> None:
+    assert create({**driver(), "metadata": {"name": "x" * 64}}).errors == []
+    (error,) = create({**driver(), "metadata": {"name": "Example"}}).errors
+    assert error.startswith('metadata.name: Invalid value: "Example": ')
 
 
 @pytest.mark.parametrize("kind", ["CSIDriver", "CSINode", "CSIStorageCapacity", "VolumeAttachment"])

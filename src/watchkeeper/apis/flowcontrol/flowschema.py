@@ -8,6 +8,7 @@ from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.flowcontrol.flowschema_validation import validate_condition_types, validate_spec
 from watchkeeper.apis.status_metadata import keep_metadata
+from watchkeeper.apis.validation.internal_form import InternalForm, Listed, Reference, internal_form
 from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
@@ -46,6 +47,36 @@ MANDATORY: dict[str, Object] = {
 }
 """The specs that two schemas must have, by name: no request is without a schema."""
 
+_SUBJECT = Listed(
+    kind=("Kind", ""),
+    user=("User", Reference(name=("Name", ""))),
+    group=("Group", Reference(name=("Name", ""))),
+    serviceAccount=("ServiceAccount", Reference(namespace=("Namespace", ""), name=("Name", ""))),
+)
+_RESOURCE_RULE = Listed(
+    verbs=("Verbs", None),
+    apiGroups=("APIGroups", None),
+    resources=("Resources", None),
+    clusterScope=("ClusterScope", False),
+    namespaces=("Namespaces", None),
+)
+_SPEC: InternalForm = {
+    "priorityLevelConfiguration": ("PriorityLevelConfiguration", {"name": ("Name", "")}),
+    "matchingPrecedence": ("MatchingPrecedence", 0),
+    "distinguisherMethod": ("DistinguisherMethod", Reference(type=("Type", ""))),
+    "rules": (
+        "Rules",
+        Listed(
+            subjects=("Subjects", _SUBJECT),
+            resourceRules=("ResourceRules", _RESOURCE_RULE),
+            nonResourceRules=(
+                "NonResourceRules",
+                Listed(verbs=("Verbs", None), nonResourceURLs=("NonResourceURLs", None)),
+            ),
+        ),
+    ),
+}
+
 
 def default_schema(schema: Object) -> None:
     """A schema without a precedence is in the middle."""
@@ -58,7 +89,7 @@ def _validate(schema: Object) -> list[FieldError]:
     spec, name = schema.get("spec") or {}, schema["metadata"].get("name") or ""
     errors = validate_spec(spec, name)
     if name in MANDATORY and spec != MANDATORY[name]:
-        errors.append(invalid("spec", spec, f"spec of '{name}' must equal the fixed value"))
+        errors.append(invalid("spec", internal_form(spec, _SPEC), f"spec of '{name}' must equal the fixed value"))
     return errors + validate_condition_types(schema.get("status") or {})
 
 

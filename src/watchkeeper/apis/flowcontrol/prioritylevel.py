@@ -11,6 +11,7 @@ from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.flowcontrol.flowschema import GROUP
 from watchkeeper.apis.flowcontrol.flowschema_validation import validate_condition_types
 from watchkeeper.apis.status_metadata import keep_metadata
+from watchkeeper.apis.validation.internal_form import InternalForm, Reference, internal_form
 from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
@@ -30,6 +31,26 @@ _CATCH_ALL = {
     "limited": {"nominalConcurrencyShares": 5, "lendablePercent": 0, "limitResponse": {"type": "Reject"}},
 }
 _PRESERVE_ZERO = "flowcontrol.k8s.io/preserve-zero-concurrency-shares"
+
+_QUEUES = Reference(queues=("Queues", 0), handSize=("HandSize", 0), queueLengthLimit=("QueueLengthLimit", 0))
+_SPEC: InternalForm = {
+    "type": ("Type", ""),
+    "limited": (
+        "Limited",
+        Reference(
+            nominalConcurrencyShares=("NominalConcurrencyShares", 0),
+            limitResponse=("LimitResponse", {"type": ("Type", ""), "queuing": ("Queuing", _QUEUES)}),
+            lendablePercent=("LendablePercent", None),
+            borrowingLimitPercent=("BorrowingLimitPercent", None),
+        ),
+    ),
+    _EXEMPT: (
+        "Exempt",
+        Reference(
+            nominalConcurrencyShares=("NominalConcurrencyShares", None), lendablePercent=("LendablePercent", None)
+        ),
+    ),
+}
 
 
 def default_level(level: Object) -> None:
@@ -58,9 +79,10 @@ def _validate(level: Object) -> list[FieldError]:
     errors += _spec_errors(spec, name)
     if name == _EXEMPT and {**spec, _EXEMPT: None} != {"type": "Exempt", _EXEMPT: None}:
         why = "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value"
-        errors.append(invalid("spec", spec, why))
+        errors.append(invalid("spec", internal_form(spec, _SPEC), why))
     elif name == "catch-all" and spec != _CATCH_ALL:
-        errors.append(invalid("spec", spec, "spec of 'catch-all' must equal the fixed value"))
+        why = "spec of 'catch-all' must equal the fixed value"
+        errors.append(invalid("spec", internal_form(spec, _SPEC), why))
     return errors + validate_condition_types(level.get("status") or {})
 
 

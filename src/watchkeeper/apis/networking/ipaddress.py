@@ -8,7 +8,8 @@ from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.networking.ingress import GROUP
 from watchkeeper.apis.networking.ingress_validation import named_reference_errors
-from watchkeeper.apis.validation.metadata import validate_immutable
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
+from watchkeeper.apis.validation.metadata import IMMUTABLE
 from watchkeeper.apis.validation.names import is_dns1123_subdomain, is_path_segment_name
 from watchkeeper.apis.validation.net import validate_ip
 from watchkeeper.meta.field import FieldError, invalid, required
@@ -20,6 +21,12 @@ FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
 MANAGER_LABEL = "ipaddress.kubernetes.io/managed-by"
 MANAGER = "ipallocator.k8s.io"
 _PATH = "spec.parentRef"
+_PARENT: InternalForm = {
+    "group": ("Group", ""),
+    "resource": ("Resource", ""),
+    "namespace": ("Namespace", ""),
+    "name": ("Name", ""),
+}
 
 
 def address_object(address: str, family: str, namespace: str, service: str) -> Object:
@@ -52,8 +59,12 @@ def _validate(address: Object) -> list[FieldError]:
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    now, was = ((each.get("spec") or {}).get("parentRef") for each in (new, old))
-    return validate_immutable(now, was, _PATH)
+    now, was = (_shown((each.get("spec") or {}).get("parentRef")) for each in (new, old))
+    return _validate(new) + ([] if now == was else [invalid(_PATH, now, IMMUTABLE)])
+
+
+def _shown(parent: Object | None) -> Object | None:
+    return None if parent is None else internal_form(parent, _PARENT)
 
 
 def _parent(address: Object) -> str:

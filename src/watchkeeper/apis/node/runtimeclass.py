@@ -9,6 +9,7 @@ from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.affinity_validation import validate_tolerations
 from watchkeeper.apis.core.node_labels import node_label_message
 from watchkeeper.apis.quantities import round_resources
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import validate_immutable, validate_labels
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.resources import validate_requirements
@@ -18,6 +19,13 @@ from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 Object = dict[str, Any]
 
 GROUP = "node.k8s.io"
+_TOLERATION: InternalForm = {
+    "key": ("Key", ""),
+    "operator": ("Operator", ""),
+    "value": ("Value", ""),
+    "effect": ("Effect", ""),
+    "tolerationSeconds": ("TolerationSeconds", None),
+}
 
 
 def default_runtime_class(runtime_class: Object) -> None:
@@ -35,8 +43,8 @@ def _validate(runtime_class: Object) -> list[FieldError]:
     errors += validate_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
     tolerations, path = scheduling.get("tolerations") or [], "scheduling.tolerations"
     errors += validate_tolerations(tolerations, path)
-    repeated = (i for i, each in enumerate(tolerations) if each in tolerations[:i])
-    return errors + [duplicate(f"{path}[{i}]", tolerations[i]) for i in repeated]
+    shown = [internal_form(each, _TOLERATION) for each in tolerations]
+    return errors + [duplicate(f"{path}[{i}]", each) for i, each in enumerate(shown) if each in shown[:i]]
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:

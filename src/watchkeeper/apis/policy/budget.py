@@ -9,7 +9,7 @@ from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.validation.conditions import validate_conditions
 from watchkeeper.apis.validation.enums import validate_optional_enum
-from watchkeeper.apis.validation.names import is_path_segment_name
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.numbers import (
     validate_nonnegative,
     validate_nonnegative_int_or_percent,
@@ -24,12 +24,19 @@ Object = dict[str, Any]
 _COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 _POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
+_SPEC: InternalForm = {
+    "minAvailable": ("MinAvailable", None),
+    "selector": ("Selector", None),
+    "maxUnavailable": ("MaxUnavailable", None),
+    "unhealthyPodEvictionPolicy": ("UnhealthyPodEvictionPolicy", None),
+}
+
 
 def _spec_errors(spec: Mapping[str, Any], *, allow_values: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     bounds = ("minAvailable", "maxUnavailable")
     if all(spec.get(name) is not None for name in bounds):
-        errors.append(invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set"))
+        errors.append(invalid("spec", internal_form(spec, _SPEC), "minAvailable and maxUnavailable cannot be both set"))
     for name in bounds:
         if spec.get(name) is not None:
             errors += validate_nonnegative_int_or_percent(spec[name], f"spec.{name}")
@@ -89,7 +96,6 @@ BEHAVIORS = [
         validate=lambda budget: _spec_errors(budget.get("spec") or {}, allow_values=False),
         validate_update=_validate_update,
         validate_status_update=_validate_status_update,
-        name_rule=is_path_segment_name,
         allow_unconditional_update=False,
         has_generation=True,
         table=_TABLE,

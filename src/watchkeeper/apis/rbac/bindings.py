@@ -8,6 +8,7 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.rbac.roles import GROUP
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.names import is_path_segment_name, name_is_dns_subdomain
 from watchkeeper.meta.field import FieldError, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -23,6 +24,9 @@ def default_binding(binding: Object) -> None:
     for subject in binding.get("subjects") or ():
         if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
             subject["apiGroup"] = GROUP
+
+
+_ROLE: InternalForm = {"apiGroup": ("APIGroup", ""), "kind": ("Kind", ""), "name": ("Name", "")}
 
 
 def _role_errors(role: Mapping[str, Any], kinds: Sequence[str]) -> list[FieldError]:
@@ -67,8 +71,9 @@ def _errors(binding: Object, *, namespaced: bool) -> list[FieldError]:
 
 def _update_errors(new: Object, old: Object, *, namespaced: bool) -> list[FieldError]:
     errors = _errors(new, namespaced=namespaced)
-    if new.get("roleRef") != old.get("roleRef"):
-        errors.append(invalid("roleRef", new.get("roleRef"), "cannot change roleRef"))
+    role = internal_form(new.get("roleRef"), _ROLE)
+    if role != internal_form(old.get("roleRef"), _ROLE):
+        errors.append(invalid("roleRef", role, "cannot change roleRef"))
     return errors
 
 

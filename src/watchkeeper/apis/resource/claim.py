@@ -6,14 +6,16 @@ from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.resource.claim_form import SPEC
 from watchkeeper.apis.resource.claim_status_validation import (
     allocated_devices,
     device_id,
     validate_claim_status_update,
 )
 from watchkeeper.apis.resource.claim_validation import validate_claim_spec, validate_template_spec
-from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_immutable
-from watchkeeper.meta.field import FieldError
+from watchkeeper.apis.validation.internal_form import internal_form
+from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_builtin_object_meta
+from watchkeeper.meta.field import FieldError, in_key_order, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -80,7 +82,17 @@ def _prepare_for_status_update(new: Object, old: Object) -> None:
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
     errors = validate_builtin_object_meta(new["metadata"], namespaced=True)
-    return errors + validate_immutable(new.get("spec"), old.get("spec"), "spec")
+    if new.get("spec") != old.get("spec"):
+        errors.append(invalid("spec", internal_form(new.get("spec"), SPEC), IMMUTABLE))
+    return errors
+
+
+def _validate_template_update(new: Object, old: Object) -> list[FieldError]:
+    if new.get("spec") == old.get("spec"):
+        return []
+    spec = new.get("spec") or {}
+    shown = {**in_key_order(spec.get("metadata") or {}), "Spec": internal_form(spec.get("spec"), SPEC)}
+    return [invalid("spec", shown, IMMUTABLE)]
 
 
 def _state(claim: Object) -> str:
@@ -115,7 +127,7 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(_GROUP, "ResourceClaimTemplate"),
         validate=lambda template: validate_template_spec(template.get("spec") or {}, "spec"),
-        validate_update=lambda new, old: validate_immutable(new.get("spec"), old.get("spec"), "spec"),
+        validate_update=_validate_template_update,
         table=TableSpec(
             columns=(printing.NAME, printing.AGE),
             cells=lambda template, now: [printing.name_of(template), printing.age(template, now)],

@@ -7,6 +7,7 @@ from typing import Any
 
 from watchkeeper.apis.core.affinity_validation import validate_node_selector
 from watchkeeper.apis.resource.binding_validation import validate_binding_conditions
+from watchkeeper.apis.resource.claim_form import ALLOCATION
 from watchkeeper.apis.resource.claim_validation import (
     MAX_CONFIGS,
     MAX_PARAMETERS,
@@ -27,7 +28,8 @@ from watchkeeper.apis.resource.lists import (
 )
 from watchkeeper.apis.validation.conditions import validate_conditions
 from watchkeeper.apis.validation.enums import validate_enum
-from watchkeeper.apis.validation.metadata import validate_immutable
+from watchkeeper.apis.validation.internal_form import internal_form
+from watchkeeper.apis.validation.metadata import IMMUTABLE
 from watchkeeper.apis.validation.names import byte_length
 from watchkeeper.apis.validation.net import validate_interface_address
 from watchkeeper.meta.field import FieldError, forbidden, invalid, required, too_long, too_many
@@ -73,7 +75,9 @@ def validate_claim_status_update(new: Object, old: Object) -> list[FieldError]:
     if allocation is None:
         return errors
     if before.get("allocation") is not None:
-        return errors + validate_immutable(allocation, before["allocation"], "status.allocation")
+        if allocation != before["allocation"]:
+            errors.append(invalid("status.allocation", internal_form(allocation, ALLOCATION), IMMUTABLE))
+        return errors
     return errors + _allocation(allocation, "status.allocation", request_names(new.get("spec") or {}))
 
 

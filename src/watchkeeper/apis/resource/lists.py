@@ -58,14 +58,17 @@ def validate_set(
 def validate_map(
     items: Mapping[str, Any] | None, limit: int | None, longest_key: int, key_rule: Rule, rule: Rule, path: str
 ) -> list[FieldError]:
-    """Each key and each value, by key, unless there are more than `limit`. Keys are shown up to `longest_key`."""
+    """Each key and each value, by key, unless there are more than `limit`. Keys are shown up to `longest_key`.
+
+    What is wrong with a key is an error of the map, as in the reference since Kubernetes 1.35.
+    """
     items = items or {}
     if limit is not None and len(items) > limit:
         return [too_many(path, len(items), limit)]
     errors: list[FieldError] = []
     for key in sorted(items):
         at = f"{path}[{_shortened(key, max(longest_key, _LEAST_KEY_SHOWN))}]"
-        errors += key_rule(key, at)
+        errors += key_rule(key, path)
         errors += rule(items[key], at)
     return errors
 

@@ -9,6 +9,7 @@ from typing import Any
 from watchkeeper.apis.core.affinity_validation import validate_node_selector
 from watchkeeper.apis.resource.binding_validation import validate_binding_conditions
 from watchkeeper.apis.resource.capacity_validation import validate_capacity
+from watchkeeper.apis.resource.claim_form import ATTRIBUTE, NODE_TERMS
 from watchkeeper.apis.resource.claim_validation import TAINT_EFFECTS
 from watchkeeper.apis.resource.lists import (
     QUALIFIED_NAME_LENGTH,
@@ -20,6 +21,7 @@ from watchkeeper.apis.resource.lists import (
     validate_qualified_name,
     validate_set,
 )
+from watchkeeper.apis.validation.internal_form import internal_form
 from watchkeeper.apis.validation.metadata import validate_immutable, validate_label_name
 from watchkeeper.apis.validation.names import byte_length, is_dns1123_subdomain, is_label_value
 from watchkeeper.meta.field import FieldError, invalid, not_supported, required, too_long
@@ -104,7 +106,8 @@ def _places(obj: Object, path: str, unset: str, *, single_term: bool) -> tuple[l
         terms = selector.get("nodeSelectorTerms") or []
         if single_term and len(terms) != 1:
             text = "must have exactly one node selector term"
-            errors.append(invalid(f"{path}.nodeSelector.nodeSelectorTerms", terms, text))
+            shown = [internal_form(term, NODE_TERMS) for term in terms]
+            errors.append(invalid(f"{path}.nodeSelector.nodeSelectorTerms", shown or None, text))
     if everywhere:
         found.append("`allNodes`")
     elif everywhere is not None:
@@ -182,7 +185,8 @@ def _attribute(attribute: Object, path: str) -> list[FieldError]:
             errors.append(too_long(f"{path}.version", version, _MAX_VALUE))
     count = sum(attribute.get(name) is not None for name in _VALUES)
     if count != 1:
-        errors.append(invalid(path, dict(attribute) if count else "", "exactly one value must be specified"))
+        shown = internal_form(attribute, ATTRIBUTE) if count else ""
+        errors.append(invalid(path, shown, "exactly one value must be specified"))
     return errors
 
 

@@ -21,6 +21,8 @@ _RECLAIM_POLICIES = ("Delete", "Retain")
 _BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
 _MAX_PARAMETERS = 512
 _MAX_PARAMETER_BYTES = 256 * 1024
+_FIXED = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+"""What a StorageClass is, in the order in which changes are refused."""
 _DEFAULT_MARKS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
@@ -42,19 +44,16 @@ def _validate_storage_class(storage_class: Object) -> list[FieldError]:
 
 
 def _validate_storage_class_update(new: Object, old: Object) -> list[FieldError]:
-    errors = _fixed(new, old, ("parameters", "provisioner", "reclaimPolicy"))
-    return errors + validate_immutable(new.get("volumeBindingMode"), old.get("volumeBindingMode"), "volumeBindingMode")
-
-
-def _fixed(new: Object, old: Object, names: Sequence[str]) -> list[FieldError]:
-    changed = [name for name in names if (new.get(name) or None) != (old.get(name) or None)]
-    return [forbidden(name, f"updates to {name} are forbidden.") for name in changed]
+    return _validate_storage_class(new) + [
+        error for name in _FIXED for error in validate_immutable(new.get(name), old.get(name), name)
+    ]
 
 
 def _driver_errors(name: str, path: str) -> list[FieldError]:
     if not name:
         return [required(path)]
-    return [invalid(path, name, text) for text in is_qualified_name(name.lower())]
+    shown = name.lower()
+    return [invalid(path, shown, text) for text in is_qualified_name(shown)]
 
 
 def _parameter_errors(parameters: Mapping[str, str]) -> list[FieldError]:
@@ -70,7 +69,8 @@ def _parameter_errors(parameters: Mapping[str, str]) -> list[FieldError]:
 
 def _topology_errors(terms: Sequence[Mapping[str, Any]]) -> list[FieldError]:
     errors: list[FieldError] = []
-    seen: list[dict[str, frozenset[str]]] = []
+    seen: list[dict[str, frozenset[str]]] = [{} for _ in terms]
+    """The reference begins with as many terms that say nothing, so that no term may say nothing."""
     for i, term in enumerate(terms):
         path = f"allowedTopologies[{i}].matchLabelExpressions"
         found: dict[str, frozenset[str]] = {}
@@ -85,8 +85,7 @@ def _topology_errors(terms: Sequence[Mapping[str, Any]]) -> list[FieldError]:
             if key in found:
                 errors.append(duplicate(f"{at}.key", key))
             found[key] = frozenset(values)
-        if found in seen:
-            errors.append(duplicate(path, ""))
+        errors += [duplicate(path, "")] * seen.count(found)
         seen.append(found)
     return errors
 
@@ -122,6 +121,12 @@ def _validate_attributes_class(attributes_class: Object) -> list[FieldError]:
     return errors + _parameter_errors(parameters)
 
 
+def _validate_attributes_class_update(new: Object, old: Object) -> list[FieldError]:
+    changed = (name for name in ("driverName", "parameters") if (new.get(name) or None) != (old.get(name) or None))
+    errors = [forbidden(name, f"updates to {name} are forbidden.") for name in changed]
+    return errors + _validate_attributes_class(new)
+
+
 def _attributes_class_cells(attributes_class: Object, now: float) -> list[Any]:
     driver = attributes_class.get("driverName") or ""
     return [printing.name_of(attributes_class), driver, printing.age(attributes_class, now)]
@@ -150,7 +155,7 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "VolumeAttributesClass"),
         validate=_validate_attributes_class,
-        validate_update=lambda new, old: _fixed(new, old, ("driverName", "parameters")),
+        validate_update=_validate_attributes_class_update,
         has_status=False,
         table=TableSpec(
             columns=(printing.NAME, Column("DriverName", "string", "The driver it is for."), printing.AGE),

@@ -7,12 +7,10 @@ from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
-from watchkeeper.apis.core.volume_sources import validate_csi_driver_name
 from watchkeeper.apis.storage.classes import GROUP
-from watchkeeper.apis.validation.enums import validate_enum
+from watchkeeper.apis.validation.enums import validate_optional_enum
 from watchkeeper.apis.validation.metadata import validate_immutable
-from watchkeeper.apis.validation.names import is_path_segment_name
-from watchkeeper.meta.field import FieldError, duplicate, invalid, not_supported, required
+from watchkeeper.meta.field import FieldError, duplicate, forbidden, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -31,7 +29,6 @@ _FLAGS = (("attachRequired", "attachedRequired"), ("podInfoOnMount", "podInfoOnM
 """Flags that must be set, and what error paths call them."""
 _FIXED = (
     ("attachRequired", "attachedRequired"),
-    ("fsGroupPolicy", "fsGroupPolicy"),
     ("volumeLifecycleModes", "volumeLifecycleModes"),
 )
 _MIN_TOKEN_SECONDS = 600
@@ -51,11 +48,11 @@ def default_driver(driver: Object) -> None:
 
 def _validate(driver: Object) -> list[FieldError]:
     spec = driver.get("spec") or {}
-    errors = validate_csi_driver_name(driver["metadata"].get("name", ""), "name")
+    errors: list[FieldError] = []
     for name, shown in (*_FLAGS, ("storageCapacity", "storageCapacity")):
         if spec.get(name) is None:
             errors.append(required(f"spec.{shown}"))
-    errors += validate_enum(spec.get("fsGroupPolicy"), "spec.fsGroupPolicy", _GROUP_POLICIES)
+    errors += validate_optional_enum(spec.get("fsGroupPolicy"), "spec.fsGroupPolicy", _GROUP_POLICIES)
     errors += _token_errors(spec.get("tokenRequests") or ())
     modes = spec.get("volumeLifecycleModes") or ()
     errors += [not_supported("spec.volumeLifecycleModes", mode, _MODES) for mode in modes if mode not in _MODES]
@@ -65,7 +62,19 @@ def _validate(driver: Object) -> list[FieldError]:
     if period is not None and period < _MIN_PERIOD:
         path = "spec.nodeAllocatableUpdatePeriodSeconds"
         errors.append(invalid(path, period, f"must be greater than or equal to {_MIN_PERIOD} seconds"))
-    return errors
+    in_secrets = spec.get("serviceAccountTokenInSecrets")
+    if in_secrets is not None and not spec.get("tokenRequests"):
+        why = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        errors.append(invalid("spec.serviceAccountTokenInSecrets", in_secrets, why))
+    return errors + _gated_errors(spec)
+
+
+def _gated_errors(spec: Mapping[str, Any]) -> list[FieldError]:
+    """What belongs to a feature that is off in Kubernetes 1.36 is refused rather than dropped."""
+    name = "preventPodSchedulingIfMissing"
+    if spec.get(name) is None:
+        return []
+    return [forbidden(f"spec.{name}", f"{name} requires the VolumeLimitScaling feature gate to be enabled")]
 
 
 def _token_errors(requests: Sequence[Mapping[str, Any]]) -> list[FieldError]:
@@ -115,7 +124,6 @@ BEHAVIORS = [
         kind=GroupKind(GROUP, "CSIDriver"),
         validate=_validate,
         validate_update=_validate_update,
-        name_rule=is_path_segment_name,
         allow_unconditional_update=False,
         has_status=False,
         has_generation=True,

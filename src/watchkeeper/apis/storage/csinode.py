@@ -9,6 +9,7 @@ from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.volume_sources import validate_csi_driver_name
 from watchkeeper.apis.storage.classes import GROUP
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import IMMUTABLE
 from watchkeeper.apis.validation.names import byte_length, is_qualified_name
 from watchkeeper.apis.validation.numbers import validate_nonnegative
@@ -17,7 +18,13 @@ from watchkeeper.meta.gvk import GroupKind
 
 Object = dict[str, Any]
 
-_MAX_NODE_ID = 192
+_MAX_NODE_ID = 256
+_DRIVER: InternalForm = {
+    "name": ("Name", ""),
+    "nodeID": ("NodeID", ""),
+    "topologyKeys": ("TopologyKeys", None),
+    "allocatable": ("Allocatable", None),
+}
 
 
 def _drivers(node: Object) -> list[Mapping[str, Any]]:
@@ -55,23 +62,25 @@ def _key_errors(keys: list[str], path: str) -> list[FieldError]:
             errors.append(required(path))
         if key in keys[:i]:
             errors.append(duplicate(path, key))
-        errors += [invalid(path, keys, text) for text in is_qualified_name(key)]
+        errors += [invalid(path, key, text) for text in is_qualified_name(key)]
     return errors
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    """A driver's entry does not change, but for how many volumes it takes."""
-    known = {driver.get("name"): driver for driver in _drivers(new)}
-    errors = _validate(new)
+    """A driver's entry does not change, but for how many volumes it takes.
+
+    The rules of new nodes apply twice, so that what is wrong makes two causes.
+    """
+    errors = _validate(new) * 2
     for before in _drivers(old):
-        after = known.get(before.get("name"))
-        if after is not None and _fixed_part(after) != _fixed_part(before):
-            errors.append(invalid("CSINodeDriver", after, IMMUTABLE))
+        for after in _drivers(new):
+            if after.get("name") == before.get("name") and _fixed_part(after) != _fixed_part(before):
+                errors.append(invalid("spec.drivers", _fixed_part(after), IMMUTABLE))
     return errors
 
 
 def _fixed_part(driver: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in driver.items() if name != "allocatable"}
+    return internal_form({**driver, "topologyKeys": driver.get("topologyKeys") or None, "allocatable": None}, _DRIVER)
 
 
 def _cells(node: Object, now: float) -> list[Any]:

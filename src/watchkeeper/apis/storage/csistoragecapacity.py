@@ -24,9 +24,8 @@ def _validate(capacity: Object, *, lenient: bool = False) -> list[FieldError]:
     errors = validate_label_selector(capacity.get("nodeTopology"), "nodeTopology", allow_invalid_values=lenient)
     name = capacity.get("storageClassName", "")
     errors += [invalid("storageClassName", name, text) for text in is_dns1123_subdomain(name)]
-    for field in ("capacity", "maximumVolumeSize"):
-        if capacity.get(field) is not None:
-            errors += validate_nonnegative_quantity(capacity[field], field)
+    if capacity.get("capacity") is not None:
+        errors += validate_nonnegative_quantity(capacity["capacity"], "capacity")
     return errors
 
 

@@ -11,7 +11,8 @@ from watchkeeper.apis.core.persistentvolume_validation import validate_inline_sp
 from watchkeeper.apis.core.volume_sources import validate_csi_driver_name
 from watchkeeper.apis.status_metadata import keep_metadata
 from watchkeeper.apis.storage.classes import GROUP
-from watchkeeper.apis.validation.metadata import validate_immutable
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
+from watchkeeper.apis.validation.metadata import IMMUTABLE
 from watchkeeper.apis.validation.names import byte_length, is_dns1123_subdomain
 from watchkeeper.meta.field import FieldError, forbidden, invalid, required, too_long
 from watchkeeper.meta.gvk import GroupKind
@@ -20,13 +21,23 @@ Object = dict[str, Any]
 
 _MAX_METADATA = 256 * 1024
 _MAX_MESSAGE = 1024
+_CODES = "must be between 0 and 2147483647, inclusive"
 _ONE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+
+_SPEC: InternalForm = {
+    "attacher": ("Attacher", ""),
+    "source": (
+        "Source",
+        {"persistentVolumeName": ("PersistentVolumeName", None), "inlineVolumeSpec": ("InlineVolumeSpec", None)},
+    ),
+    "nodeName": ("NodeName", ""),
+}
 
 
 def _spec_errors(spec: Mapping[str, Any]) -> list[FieldError]:
-    attacher, node, source = spec.get("attacher") or "", spec.get("nodeName", ""), spec.get("source") or {}
-    errors = [] if attacher else [required("spec.attacher")]
-    errors += _source_errors(source)
+    node = spec.get("nodeName", "")
+    errors = validate_csi_driver_name(spec.get("attacher") or "", "spec.attacher")
+    errors += _source_errors(spec.get("source") or {})
     return errors + [invalid("spec.nodeName", node, text) for text in is_dns1123_subdomain(node)]
 
 
@@ -47,15 +58,18 @@ def _status_errors(status: Mapping[str, Any]) -> list[FieldError]:
     if sum(byte_length(key) + byte_length(value) for key, value in metadata.items()) > _MAX_METADATA:
         errors.append(too_long("status.attachmentMetadata", "", _MAX_METADATA))
     for name in ("attachError", "detachError"):
-        message = (status.get(name) or {}).get("message") or ""
-        if byte_length(message) > _MAX_MESSAGE:
+        error: Mapping[str, Any] = status.get(name) or {}
+        if byte_length(error.get("message") or "") > _MAX_MESSAGE:
             errors.append(too_long(f"status.{name}.message", "", _MAX_METADATA))
+        code = error.get("errorCode")
+        if code is not None and code < 0:
+            errors.append(invalid(f"status.{name}.errorCode", code, _CODES))
     return errors
 
 
-def _name_errors(spec: Mapping[str, Any]) -> list[FieldError]:
-    """The rules that came with v1."""
-    errors = validate_csi_driver_name(spec.get("attacher") or "", "spec.attacher")
+def _validate(attachment: Object) -> list[FieldError]:
+    spec = attachment.get("spec") or {}
+    errors = _spec_errors(spec) + _status_errors(attachment.get("status") or {})
     name = (spec.get("source") or {}).get("persistentVolumeName")
     if name is not None:
         path = "spec.source.persistentVolumeName"
@@ -63,14 +77,13 @@ def _name_errors(spec: Mapping[str, Any]) -> list[FieldError]:
     return errors
 
 
-def _validate(attachment: Object) -> list[FieldError]:
-    spec = attachment.get("spec") or {}
-    return _spec_errors(spec) + _status_errors(attachment.get("status") or {}) + _name_errors(spec)
-
-
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    errors = _spec_errors(new.get("spec") or {}) + _status_errors(new.get("status") or {})
-    return errors + validate_immutable(new.get("spec"), old.get("spec"), "spec")
+    """The rules of new attachments apply twice, so that what is wrong makes two causes."""
+    was = old.get("spec")
+    errors = _validate(new) * 2
+    if (new.get("spec") or {}) != (was or {}):
+        errors.append(invalid("spec", internal_form(new.get("spec"), _SPEC), IMMUTABLE))
+    return errors
 
 
 def _cells(attachment: Object, now: float) -> list[Any]:

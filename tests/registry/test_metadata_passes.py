@@ -1,0 +1,71 @@
+"""How often the kinds judge metadata themselves."""
+
+from typing import Any
+
+import pytest
+
+from watchkeeper.apis.builtin import builtin_behaviors
+from watchkeeper.apis.schema_data import resources
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.registry.rest import Context
+from watchkeeper.registry.strategy import StatusStrategy, Strategy
+from watchkeeper.request.user import User
+
+BEHAVIORS = builtin_behaviors()
+RESOURCES = {info.kind.kind: info for info in resources()}
+CTX = Context(user=User(name="tester"), namespace="ns", warn=lambda _text: None)
+
+
+def strategy(kind: str, made: type[Strategy] = Strategy) -> Strategy:
+    info = RESOURCES[kind]
+    behavior = BEHAVIORS.of(info.kind.group_kind)
+    return made(info.kind, behavior, namespaced=info.namespaced, has_status=True)
+
+
+def causes(error: ApiError) -> list[str]:
+    assert error.details is not None
+    return [f"{cause['field']}: {cause['message']}" for cause in error.details["causes"]]
+
+
+def meta(**fields: Any) -> Any:
+    return {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "1", **fields}
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "own"),
+    [
+        ("Lease", Strategy, 1),
+        ("IngressClass", Strategy, 2),
+        ("CSIStorageCapacity", Strategy, 2),
+        ("VolumeAttributesClass", Strategy, 2),
+        ("CSINode", Strategy, 2),
+        ("VolumeAttachment", Strategy, 2),
+        ("NetworkPolicy", Strategy, 1),
+        ("Ingress", StatusStrategy, 1),
+        ("PodDisruptionBudget", Strategy, 0),
+        ("PodDisruptionBudget", StatusStrategy, 0),
+    ],
+)
+def test_a_bad_label_makes_two_causes_and_one_for_each_pass_of_the_kind(kind: str, made: Any, own: int) -> None:
+    old: Any = {"metadata": meta(), "spec": {}}
+    new: Any = {"metadata": meta(labels={"a b": ""}), "spec": {}}
+    if not RESOURCES[kind].namespaced:
+        del new["metadata"]["namespace"], old["metadata"]["namespace"]
+    with pytest.raises(ApiError) as refused:
+        strategy(kind, made).before_update(CTX, new, old)
+    assert sum(cause.startswith("metadata.labels") for cause in causes(refused.value)) == 2 + own
+
+
+def test_a_budget_is_judged_before_its_metadata_which_have_no_rules_of_its_own() -> None:
+    both = {"minAvailable": 1, "maxUnavailable": 1}
+    new: Any = {"metadata": meta(labels={"a b": ""}), "spec": both}
+    with pytest.raises(ApiError) as refused:
+        strategy("PodDisruptionBudget").before_create(CTX, new)
+    (cause,) = causes(refused.value)
+    assert cause.startswith("spec: ")
+    new["spec"] = {}
+    with pytest.raises(ApiError) as refused:
+        strategy("PodDisruptionBudget").before_create(CTX, new)
+    (cause,) = causes(refused.value)
+    assert cause.startswith("metadata.labels: ")
+    strategy("PodDisruptionBudget").before_create(CTX, {"metadata": meta(name="A b", finalizers=["plain"]), "spec": {}})
