@@ -7,7 +7,8 @@ is missing; what is there stays as somebody may have changed it, unless it asks 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from watchkeeper.aio.together import together
@@ -112,7 +113,7 @@ class Bootstrap:
         for obj in wanted:
             group = obj["apiVersion"].rpartition("/")[0]
             by_store.setdefault(GroupResource(group, _plural(obj["kind"])), []).append(obj)
-        work = []
+        work: list[Callable[[], Coroutine[Any, Any, None]]] = []
         for resource, objects in by_store.items():
             try:
                 store = self._find(resource)
@@ -122,11 +123,11 @@ class Bootstrap:
             for obj in objects:
                 stored = there.get(_key(store, obj))
                 if stored is None:
-                    work.append(self._create(store, obj, status))
+                    work.append(partial(self._create, store, obj, status))
                 elif reconcile is not None and (better := reconcile(stored.data(), obj)) is not None:
-                    work.append(self._replace(store, stored, better))
+                    work.append(partial(self._replace, store, stored, better))
         for start in range(0, len(work), _AT_A_TIME):
-            await together(work[start : start + _AT_A_TIME])
+            await together([job() for job in work[start : start + _AT_A_TIME]])
 
     @staticmethod
     async def _there(store: Store, wanted: list[Object]) -> dict[str, StoredObject]:
