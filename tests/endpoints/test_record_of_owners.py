@@ -7,6 +7,8 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from watchkeeper.admission.interface import Attributes, BasePlugin, Chain, Operation
 from watchkeeper.endpoints.handlers.write import Admission
 from watchkeeper.endpoints.params import WriteParams
@@ -98,6 +100,12 @@ def test_what_is_too_large_only_with_its_record_is_stored_without_it() -> None:
         large = server.request("PUT", f"{path}/a", {**small, "spec": numbers})
         assert large["spec"] == numbers
         assert "managedFields" not in large["metadata"]
+        beyond = {"x": "y" * 1_600_000}
+        for method, name, body in (("PUT", "/a", large), ("POST", "", {**thing, "metadata": {"name": "b"}})):
+            with pytest.raises(RequestFailed) as refused:
+                server.request(method, path + name, {**body, "spec": beyond})
+            assert refused.value.status == 500
+            assert '"message":"etcdserver: request is too large","code":500' in str(refused.value)
 
 
 def created(server: Server, path: str, body: Any) -> Any:

@@ -104,6 +104,8 @@ def test_every_failure_has_a_meaning_and_a_remedy(
 ) -> None:
     failure = classify_text(getattr(grpc.StatusCode, code), details, "etcd:2379")
     assert (type(failure.error), failure.remedy) == (error, remedy)
+    refused = remedy is Remedy.NONE and error in (Unavailable, AccessDenied, KVError)
+    assert failure.error.said == (details if refused else "")
 
 
 @pytest.mark.parametrize(

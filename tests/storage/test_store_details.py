@@ -167,6 +167,7 @@ def test_a_long_list_lets_others_run() -> None:
         (kv_errors.Timeout("too late"), errors.StorageTimeout),
         (kv_errors.Closed("closed"), errors.Unreachable),
         (kv_errors.ValueTooLarge("too large"), errors.ObjectTooLarge),
+        (kv_errors.AccessDenied("long words").saying("no"), errors.Refused),
         (kv_errors.Corrupt("damaged"), errors.CorruptObject),
         (kv_errors.KVError("other"), errors.StorageError),
     ],

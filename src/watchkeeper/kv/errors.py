@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class KVError(Exception):
-    """Any failure of a key-value store."""
+    """Any failure of a key-value store.
+
+    `said`: of a refusal that the store will repeat, its own words, fit to be told to clients; else "".
+    """
+
+    said = ""
+
+    def saying(self, words: str) -> Self:
+        """The same error, with the store's own words."""
+        self.said = words
+        return self
 
 
 class Compacted(KVError):

@@ -158,6 +158,13 @@ def request_entity_too_large(message: str) -> ApiError:
     return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
 
 
+class ObjectTooLarge(ApiError):
+    """500: the encoded object is larger than the store takes, in the words that clients know from etcd."""
+
+    def __init__(self) -> None:
+        super().__init__(500, "", "etcdserver: request is too large")
+
+
 def unsupported_media_type(message: str) -> ApiError:
     """415: the body's type is not one the kind takes."""
     return ApiError(415, "UnsupportedMediaType", message)

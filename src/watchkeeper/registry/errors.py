@@ -47,7 +47,9 @@ def to_api_error(error: storage.StorageError, resource: GroupResource, name: str
         case storage.NotReady():
             return errors.too_many_requests(str(error), error.retry_after)
         case storage.ObjectTooLarge():
-            return errors.request_entity_too_large(str(error))
+            return errors.ObjectTooLarge()
+        case storage.Refused():
+            return ApiError(500, "", str(error))
         case storage.StorageTimeout() if verb != "list":
             # A write may have taken place, so nobody is told to try again.
             return errors.timeout("request did not complete within requested timeout - context deadline exceeded")

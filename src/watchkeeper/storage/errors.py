@@ -69,6 +69,10 @@ class Unreachable(StorageError):
     """The key-value store does not answer."""
 
 
+class Refused(Unreachable):
+    """The key-value store answers, but refuses, and will again. The message is what it said, and for the client."""
+
+
 class StorageTimeout(StorageError):
     """The deadline passed; a write may or may not have taken effect."""
 

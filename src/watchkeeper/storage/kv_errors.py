@@ -17,6 +17,8 @@ CONTINUE_EXPIRED = (
 
 def translate(error: kv.KVError, key: str = "", *, expired: str = LIST_EXPIRED) -> errors.StorageError:
     """The storage error for a failed operation on `key`. `expired` words what is said of compacted revisions."""
+    if error.said:
+        return errors.Refused(error.said, key)
     match error:
         case kv.Compacted():
             return errors.Expired(expired)

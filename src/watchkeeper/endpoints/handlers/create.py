@@ -13,7 +13,7 @@ from watchkeeper.endpoints.params import WriteParams, read_write_params
 from watchkeeper.endpoints.render import finish, renderer_for
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
-from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.errors import ObjectTooLarge
 from watchkeeper.registry.metadata import ensure_namespace, metadata_of, wipe_system_fields
 from watchkeeper.registry.rest import CreateOptions, Result
 from watchkeeper.request.request import Request
@@ -48,9 +48,9 @@ async def _store(request: Request, scope: Scope, params: WriteParams, obj: Objec
     options = CreateOptions(dry_run=params.dry_run, validate=admission.validate_create())
     try:
         created: Result = await scope.store.create(ctx, obj, options)
-    except ApiError as error:
+    except ObjectTooLarge:
         # managedFields may be what makes it too large; the object matters more.
-        if error.code != 413 or "managedFields" not in obj["metadata"]:
+        if "managedFields" not in obj["metadata"]:
             raise
         del obj["metadata"]["managedFields"]
         created = await scope.store.create(ctx, obj, options)

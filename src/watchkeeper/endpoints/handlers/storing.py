@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from watchkeeper.endpoints.scope import Scope
-from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.errors import ObjectTooLarge
 from watchkeeper.registry.rest import Context, Result, UpdatedObject, UpdateOptions
 from watchkeeper.storage.interface import StoredObject
 
@@ -32,8 +32,6 @@ async def store_update(
     """Update an object, without the record of field owners if only that makes it too large. Raises ApiError."""
     try:
         stored: tuple[Result, bool] = await scope.store.update(ctx, name, updated, options)
-    except ApiError as error:
-        if error.code != 413:
-            raise
+    except ObjectTooLarge:
         stored = await scope.store.update(ctx, name, _WithoutRecord(updated), options)
     return stored

@@ -24,6 +24,9 @@ Method = Callable[[Member], Any]
 REQUIRE_LEADER: Metadata = (("hasleader", "true"),)
 """Makes a member that has lost its leader say so, instead of keeping the caller waiting."""
 
+SILENCE_SECONDS = 10.0
+"""Between two messages in the log about refusals."""
+
 
 class Cluster:
     """The members, which of them is used now, and the token that they gave us.
@@ -41,6 +44,7 @@ class Cluster:
         self._authenticating: asyncio.Task[None] | None = None
         self.metadata: Metadata = REQUIRE_LEADER
         self.closed = False
+        self._silent_until = 0.0
 
     def __repr__(self) -> str:
         return f"<Cluster of {len(self._members)}, using {self.member.name}>"
@@ -117,7 +121,16 @@ class Cluster:
             return
         if remedy is Remedy.IF_HARMLESS and not isinstance(failure.error, Timeout):
             raise Timeout(f"{failure.error}; it may have been done") from error
+        if failure.error.said:
+            self._tell(failure.error)
         raise failure.error from error
+
+    def _tell(self, refusal: KVError) -> None:
+        """Log what has to be put right in the cluster, but not with each request that meets it."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._silent_until:
+            self._silent_until = now + SILENCE_SECONDS
+            log.error("%s", refusal)
 
     # Authentication
 

@@ -103,12 +103,13 @@ def classify_text(code: grpc.StatusCode, details: str, endpoint: str) -> Failure
     if "request is too large" in details or "larger than max" in details:
         return Failure(ValueTooLarge(details), Remedy.NONE)
     if "database space exceeded" in details:
-        return Failure(Unavailable(f"etcd {endpoint} is out of room ({details}): {_OUT_OF_ROOM}"), Remedy.NONE)
+        error = Unavailable(f"etcd {endpoint} is out of room ({details}): {_OUT_OF_ROOM}")
+        return Failure(error.saying(details), Remedy.NONE)
     if "invalid auth token" in details or "revision of auth store is old" in details:
         return Failure(AccessDenied(f"etcd {endpoint}: {details}"), Remedy.AUTHENTICATE)
     for part, meaning in _DENIED.items():
         if part in details:
-            return Failure(AccessDenied(f"etcd {endpoint}: {meaning} ({details})"), Remedy.NONE)
+            return Failure(AccessDenied(f"etcd {endpoint}: {meaning} ({details})").saying(details), Remedy.NONE)
     if code is grpc.StatusCode.DATA_LOSS or "corrupt" in details:
         return Failure(Corrupt(f"etcd {endpoint}: {details}; replace the corrupt member"), Remedy.NONE)
     for part, meaning in _TLS.items():
@@ -121,7 +122,7 @@ def classify_text(code: grpc.StatusCode, details: str, endpoint: str) -> Failure
     if code is grpc.StatusCode.UNAUTHENTICATED:
         return Failure(AccessDenied(f"etcd {endpoint}: {details}"), Remedy.AUTHENTICATE)
     if code is grpc.StatusCode.PERMISSION_DENIED:
-        return Failure(AccessDenied(f"etcd {endpoint}: {details}"), Remedy.NONE)
+        return Failure(AccessDenied(f"etcd {endpoint}: {details}").saying(details), Remedy.NONE)
     if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED):
-        return Failure(KVError(f"etcd {endpoint} does not accept this: {details}"), Remedy.NONE)
+        return Failure(KVError(f"etcd {endpoint} does not accept this: {details}").saying(details), Remedy.NONE)
     return Failure(Unavailable(f"etcd {endpoint}: {details or code.name}"), Remedy.IF_HARMLESS)

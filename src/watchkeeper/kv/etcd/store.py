@@ -18,7 +18,7 @@ from watchkeeper.kv.etcd.rounds import Rounds
 from watchkeeper.kv.etcd.versions import FIRST_TO_REFUSE_STATUS, tells_progress_on_demand
 from watchkeeper.kv.etcd.watching import EtcdWatch
 from watchkeeper.kv.interface import GetResult, RangeResult, Status, TxnResult, Watch
-from watchkeeper.kv.limits import check_lease_ttl, check_put
+from watchkeeper.kv.limits import check_key, check_lease_ttl
 
 
 class EtcdKV:
@@ -121,7 +121,7 @@ class EtcdKV:
         get_on_failure: bool = False,
     ) -> TxnResult:
         """Write `key` if its mod_revision is the expected one. Raises LeaseNotFound, ValueTooLarge, Unavailable."""
-        check_put(key, value)
+        check_key(key)
         answer = await self._cluster.call(
             _txn, put_if(key, value, expected_mod_revision, lease, get_on_failure), harmless=False
         )
