@@ -30,14 +30,18 @@ class Killed:
 
     def start(self) -> None:
         options = ["--port", "0", "--data-dir", str(self._directory), "--admin-token", "test", "--insecure-http"]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "watchkeeper", "serve", *options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        log = self._directory.with_name(f"{self._directory.name}.log")
+        with log.open("w") as stderr:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "watchkeeper", "serve", *options],
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+            )
         assert self._process.stdout is not None
-        self._port = int(self._process.stdout.readline().rpartition(":")[2])
+        line = self._process.stdout.readline()
+        assert line.startswith("serving on "), (line, log.read_text())
+        self._port = int(line.rpartition(":")[2])
 
     def kill(self) -> None:
         assert self._process is not None
