@@ -14,8 +14,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from watchkeeper.authn.interface import InvalidToken
+from watchkeeper.authn.interface import InvalidToken, Recognized
 from watchkeeper.authn.service_accounts import group_names, username
+from watchkeeper.meta.field import go_quote
 from watchkeeper.request.user import User
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ ALGORITHM = "ES256"
 FindUid = Callable[[str, str, str], Awaitable[str | None]]
 """(resource, namespace, name) -> the uid of what has that name now, None when nothing has."""
 _BOUND = (("pod", "pods"), ("secret", "secrets"), ("node", "nodes"))
+_LEEWAY_SECONDS = 60.0
+"""By so much clocks may differ (go-jose's default leeway)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Bound:
     kind: str
     name: str
     uid: str
+    node: dict[str, str] | None = None
+    """Name and, if there is such a node, uid of the one that a pod is on."""
 
 
 class ServiceAccountTokens:
@@ -62,6 +67,8 @@ class ServiceAccountTokens:
         about: Claims = {"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}}
         if bound is not None:
             about[bound.kind] = {"name": bound.name, "uid": bound.uid}
+            if bound.node is not None:
+                about["node"] = bound.node
         claims: Claims = {
             "aud": list(audiences),
             "exp": now + seconds,
@@ -94,41 +101,89 @@ class ServiceAccountTokens:
         """The service account, None when it is no token of this issuer. Raises InvalidToken, perhaps when awaited."""
         if token.count(".") != 2 or self.find_uid is None:
             return None
-        return self._recognize(token)
+        return self._user(token)
 
-    async def _recognize(self, token: str) -> User | None:
+    async def _user(self, token: str) -> User | None:
+        found = await self.recognize(token, self.audiences)
+        return None if found is None else found.user
+
+    async def recognize(self, token: str, audiences: Sequence[str]) -> Recognized | None:
+        """The service account, and for which of the audiences its token is; see AudienceAware. Raises InvalidToken."""
+        if token.count(".") != 2 or self.find_uid is None:
+            return None
+        claims = self._verified(token)
+        if claims is None:
+            return None
+        meant = claims.get("aud") or list(self.audiences)
+        meant = [meant] if isinstance(meant, str) else meant
+        found = tuple(audience for audience in audiences if audience in meant)
+        if not found:
+            raise InvalidToken(
+                f"token audiences {_go_list(meant)} is invalid for the target audiences {_go_list(audiences)}"
+            )
+        _check_times(claims)
+        return Recognized(await self._account(claims), found)
+
+    def _verified(self, token: str) -> Claims | None:
+        """The claims, None when they are another issuer's. Raises InvalidToken for a wrong signature."""
         import jwt
 
         try:
             unverified = jwt.decode(token, options={"verify_signature": False})
             if unverified.get("iss") != self.issuer:
                 return None
-            claims: Claims = jwt.decode(
-                token,
-                self._key().public_key(),
-                algorithms=[ALGORITHM],
-                audience=list(self.audiences),
-                issuer=self.issuer,
-            )
+            only: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "sub", "jti")}
+            return jwt.decode(token, self._key().public_key(), algorithms=[ALGORITHM], options=only)
         except jwt.PyJWTError as error:
             raise InvalidToken(f"invalid bearer token: {error}") from error
+
+    async def _account(self, claims: Claims) -> User:
+        """The account that claims are about, if all that they are bound to is still there. Raises InvalidToken."""
         about = claims.get("kubernetes.io") or {}
         namespace, account = about.get("namespace", ""), about.get("serviceaccount") or {}
         name, uid = account.get("name", ""), account.get("uid", "")
-        await self._require("serviceaccounts", namespace, name, uid)
+        await self._require(namespace, "service account", "serviceaccounts", account)
         extra = {"authentication.kubernetes.io/credential-id": (f"JTI={claims.get('jti', '')}",)}
         for kind, resource in _BOUND:
             other = about.get(kind)
-            if other:
-                place = "" if kind == "node" else namespace
-                await self._require(resource, place, other.get("name", ""), other.get("uid", ""))
-                if kind != "secret":
-                    extra[f"authentication.kubernetes.io/{kind}-name"] = (other.get("name", ""),)
-                    extra[f"authentication.kubernetes.io/{kind}-uid"] = (other.get("uid", ""),)
+            if not other:
+                continue
+            # The node of a bound pod is told for information.
+            if kind != "node" or "pod" not in about:
+                await self._require("" if kind == "node" else namespace, kind, resource, other)
+            if kind != "secret":
+                for field in ("name", "uid"):
+                    if other.get(field):
+                        extra[f"authentication.kubernetes.io/{kind}-{field}"] = (other[field],)
         return User(username(namespace, name), uid=uid, groups=group_names(namespace), extra=extra)
 
-    async def _require(self, resource: str, namespace: str, name: str, uid: str) -> None:
+    async def _require(self, namespace: str, kind: str, resource: str, claimed: dict[str, str]) -> None:
+        """Raise InvalidToken unless an object is still there and the same."""
         assert self.find_uid is not None
-        found = await self.find_uid(resource, namespace, name)
-        if found is None or found != uid:
-            raise InvalidToken("the service account token has been invalidated")
+        found = await self.find_uid(resource, namespace, claimed.get("name", ""))
+        if found is None:
+            gone = f"serviceaccounts {go_quote(claimed.get('name', ''))} not found"
+            raise InvalidToken(gone if kind == "service account" else "service account token has been invalidated")
+        uid = claimed.get("uid", "")
+        if found != uid:
+            what = "claim" if kind == "service account" else f"service account {kind} ref claim"
+            raise InvalidToken(f"{kind} UID ({found}) does not match {what} ({uid})")
+
+
+def _check_times(claims: Claims) -> None:
+    """Raise InvalidToken outside the time for which a token holds, give or take what clocks differ."""
+    now = time.time()
+    if now - _LEEWAY_SECONDS > _seconds(claims.get("exp"), now):
+        raise InvalidToken("service account token has expired")
+    if now + _LEEWAY_SECONDS < _seconds(claims.get("nbf"), now):
+        raise InvalidToken("service account token is not valid yet")
+    if now + _LEEWAY_SECONDS < _seconds(claims.get("iat"), now):
+        raise InvalidToken("service account token is issued in the future")
+
+
+def _seconds(claim: Any, absent: float) -> float:
+    return float(claim) if isinstance(claim, int | float) else absent
+
+
+def _go_list(texts: Sequence[str]) -> str:
+    return f"[{' '.join(map(go_quote, texts))}]"

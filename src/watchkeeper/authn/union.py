@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.authn.groups import with_authenticated
-from watchkeeper.authn.interface import InvalidToken, TokenAuthenticator
+from watchkeeper.authn.interface import AudienceAware, InvalidToken, Recognized, TokenAuthenticator
 from watchkeeper.authn.static_tokens import StaticTokens, token_digest
 from watchkeeper.request.user import User
 
@@ -22,9 +22,16 @@ class TokenUnion:
     """
 
     def __init__(
-        self, static: StaticTokens, others: Sequence[TokenAuthenticator] = (), *, clock: Clock = SYSTEM_CLOCK
+        self,
+        static: StaticTokens,
+        others: Sequence[TokenAuthenticator] = (),
+        *,
+        audiences: Sequence[str] = (),
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        """`audiences` are the names of this server, for whom tokens are meant that do not say it; none: for all."""
         self._static = static
+        self._audiences = tuple(audiences)
         self._others = tuple(others)
         self._clock = clock
         self._remembered: dict[bytes, tuple[float, User]] = {}
@@ -70,6 +77,23 @@ class TokenUnion:
             raise refusal
         return None
 
+    async def review_token(self, token: str, audiences: Sequence[str]) -> Recognized | None:
+        """The user and what the token is for; see TokenReviewer. Nothing is remembered. Raises InvalidToken."""
+        wanted = tuple(audiences) or self._audiences
+        own = tuple(audience for audience in wanted if audience in self._audiences)
+        refusal: InvalidToken | None = None
+        for authenticator in (self._static, *self._others):
+            try:
+                found = await _recognized(authenticator, token, wanted, own)
+            except InvalidToken as error:
+                refusal = refusal or error
+                continue
+            if found is not None:
+                return Recognized(with_authenticated(found.user), found.audiences)
+        if refusal is not None:
+            raise refusal
+        return None
+
     def _remember(self, digest: bytes, user: User) -> None:
         now = self._clock.monotonic()
         if len(self._remembered) >= MAX_REMEMBERED:
@@ -77,3 +101,17 @@ class TokenUnion:
             if len(self._remembered) >= MAX_REMEMBERED:
                 self._remembered.clear()
         self._remembered[digest] = (now + REMEMBER_SECONDS, user)
+
+
+async def _recognized(
+    authenticator: TokenAuthenticator, token: str, wanted: tuple[str, ...], own: tuple[str, ...]
+) -> Recognized | None:
+    """Whose a token is that is for one of the wanted audiences; `own` of them are this server's."""
+    if isinstance(authenticator, AudienceAware):
+        return await authenticator.recognize(token, wanted)
+    if wanted and not own:
+        return None
+    user = authenticator.authenticate_token(token)
+    if isinstance(user, Awaitable):
+        user = await user
+    return None if user is None else Recognized(user, own)

@@ -5,11 +5,10 @@ Each takes the object as it was sent (decoded, at the hub version) and returns i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from watchkeeper.authn.groups import with_authenticated
-from watchkeeper.authn.interface import InvalidToken, TokenAuthenticator
+from watchkeeper.authn.interface import InvalidToken, TokenReviewer
 from watchkeeper.authz.interface import Attributes, Authorizer, Decision
 from watchkeeper.authz.rbac.rule import Rule
 from watchkeeper.authz.review_selectors import validate_selectors
@@ -89,24 +88,22 @@ def self_subject_review(review: Object, user: User, now: str) -> Object:
     return {**_head(review), "metadata": {"creationTimestamp": now}, "status": {"userInfo": user_info(user)}}
 
 
-async def token_review(review: Object, authenticator: TokenAuthenticator) -> Object:
-    """TokenReview: whose token is that? Raises a 400 without a token."""
+async def token_review(review: Object, reviewer: TokenReviewer) -> Object:
+    """TokenReview: whose token is that, and for whom is it meant? Raises a 400 without a token."""
     spec = review.get("spec") or {}
     token = spec.get("token", "")
     if not token:
         raise errors.bad_request("token is required for TokenReview in authentication")
     status: Object = {"user": {}, "error": "invalid bearer token"}
     try:
-        user = authenticator.authenticate_token(token)
-        if isinstance(user, Awaitable):
-            user = await user
+        found = await reviewer.review_token(token, spec.get("audiences") or ())
     except InvalidToken as error:
         status["error"] = str(error)
-        user = None
-    if user is not None:
-        status = {"authenticated": True, "user": user_info(with_authenticated(user))}
-        if spec.get("audiences"):
-            status["audiences"] = spec["audiences"]
+        found = None
+    if found is not None:
+        status = {"authenticated": True, "user": user_info(found.user)}
+        if found.audiences:
+            status["audiences"] = list(found.audiences)
     return {**_head(review), "metadata": review.get("metadata") or {}, "spec": spec, "status": status}
 
 

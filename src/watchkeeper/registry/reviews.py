@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from watchkeeper.authn.interface import TokenAuthenticator
+from watchkeeper.authn.interface import TokenReviewer
 from watchkeeper.authz import reviews
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.registry.metadata import now_text
@@ -31,7 +31,7 @@ class ReviewStore:
 
 
 def review_stores(
-    authorizer: Authorizer, resolver: reviews.RuleResolver, tokens: TokenAuthenticator
+    authorizer: Authorizer, resolver: reviews.RuleResolver, tokens: TokenReviewer
 ) -> dict[str, ReviewStore]:
     """The stores of all review kinds, by resource."""
     return {

@@ -7,6 +7,7 @@ from typing import Any
 
 from watchkeeper.authn.service_account_tokens import Bound, ServiceAccountTokens
 from watchkeeper.meta import errors
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import FieldError, go_quote, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupResource
 from watchkeeper.registry.metadata import now_text
@@ -76,7 +77,20 @@ class TokenStore:
         if wanted and wanted != uid:
             why = f"the UID in the bound object reference ({wanted}) does not match the UID in record. The object might"
             raise errors.conflict(GroupResource("", kind), name, f"{why} have been deleted and then recreated")
-        return Bound(kind.lower(), name, uid)
+        return Bound(kind.lower(), name, uid, await self._node_of(ctx, found) if kind == "Pod" else None)
+
+    async def _node_of(self, ctx: Context, pod: Object) -> dict[str, str] | None:
+        """The node that a pod is on, by its name alone when there is no such node."""
+        name = pod["spec"].get("nodeName")
+        if not name:
+            return None
+        try:
+            node = await self._bindable["Node"].get(ctx, name, "0")
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            return {"name": name}
+        return {"name": name, "uid": node.data()["metadata"]["uid"]}
 
 
 def _check(seconds: int) -> None:

@@ -18,7 +18,7 @@ from watchkeeper.apis.behavior import Behaviors
 from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.apis.schema_data import resources
-from watchkeeper.authn.interface import TokenAuthenticator
+from watchkeeper.authn.interface import TokenReviewer
 from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.reviews import RuleResolver
@@ -72,7 +72,7 @@ class AssemblyOptions:
     event_ttl: int = 3600
     authorizer: Authorizer
     resolver: RuleResolver
-    tokens: TokenAuthenticator
+    tokens: TokenReviewer
     signer: ServiceAccountTokens
     resources: Sequence[ResourceInfo] = field(default_factory=resources)
     """The built-in resources to serve, in the order of discovery."""

@@ -28,10 +28,13 @@ class Credentials:
     ssl_context: ssl.SSLContext | None
 
     def authenticator(
-        self, others: Sequence[TokenAuthenticator] = (), *, anonymous: bool = True
+        self, others: Sequence[TokenAuthenticator] = (), *, audiences: Sequence[str] = (), anonymous: bool = True
     ) -> RequestAuthenticator:
-        """What reads credentials off requests; `others` know tokens that change, such as service accounts'."""
-        return RequestAuthenticator(TokenUnion(self.static_tokens, others), anonymous=anonymous)
+        """What reads credentials off requests; `others` know tokens that change, such as service accounts'.
+
+        `audiences` are the names that tokens for this server are issued to.
+        """
+        return RequestAuthenticator(TokenUnion(self.static_tokens, others, audiences=audiences), anonymous=anonymous)
 
 
 def load_credentials(options: ServeOptions) -> Credentials:

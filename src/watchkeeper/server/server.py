@@ -138,7 +138,9 @@ class Server:
         signer = ServiceAccountTokens(
             service_account_key(options.data_dir, options.service_account_signing_key_file), ISSUER
         )
-        authenticator = self.credentials.authenticator([signer], anonymous=options.anonymous_auth)
+        authenticator = self.credentials.authenticator(
+            [signer], audiences=signer.audiences, anonymous=options.anonymous_auth
+        )
         choices = AssemblyOptions(
             authorizer=authorizer,
             resolver=self.policy,

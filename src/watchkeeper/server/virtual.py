@@ -8,7 +8,7 @@ from typing import Any
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.apis.scale import scalable_kinds
 from watchkeeper.apis.schema_data import resources
-from watchkeeper.authn.interface import TokenAuthenticator
+from watchkeeper.authn.interface import TokenReviewer
 from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.reviews import RuleResolver
@@ -34,7 +34,7 @@ class VirtualResources:
         registry: BuiltinRegistry,
         authorizer: Authorizer,
         resolver: RuleResolver,
-        tokens: TokenAuthenticator,
+        tokens: TokenReviewer,
         signer: ServiceAccountTokens,
     ) -> None:
         self._registry = registry

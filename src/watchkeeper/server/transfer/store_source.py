@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
+from watchkeeper.authn.static_tokens import StaticTokens
+from watchkeeper.authn.union import TokenUnion
 from watchkeeper.authz.rbac.policy import Policy
 from watchkeeper.authz.union import AlwaysAllow
 from watchkeeper.kv.interface import KV
@@ -63,7 +65,8 @@ def _read_only(kv: KV) -> KV:
 
 def _assembly_options(options: ServeOptions) -> AssemblyOptions:
     signer = ServiceAccountTokens(service_account_key(options.data_dir), "nobody")  # signs nothing
-    return AssemblyOptions(authorizer=AlwaysAllow(), resolver=Policy(), tokens=signer, signer=signer)
+    tokens = TokenUnion(StaticTokens({}), [signer])
+    return AssemblyOptions(authorizer=AlwaysAllow(), resolver=Policy(), tokens=tokens, signer=signer)
 
 
 async def _read(assembly: Assembly, factory: StorageFactory, namespace: str) -> AsyncIterator[Object | Unreadable]:

@@ -1,0 +1,84 @@
+"""Whose tokens are, and for whom they are meant, as other servers ask this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from watchkeeper.server.server import ISSUER
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle
+
+REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+BASE = "/api/v1/namespaces/default"
+INVALID = {"user": {}, "error": "invalid bearer token"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Handle]:
+    with Server() as running:
+        running.request("POST", f"{BASE}/serviceaccounts", {"metadata": {"name": "robot"}})
+        yield running
+
+
+def reviewed(server: Handle, token: str, *audiences: str) -> Any:
+    spec = {"token": token, **({"audiences": list(audiences)} if audiences else {})}
+    return server.request("POST", REVIEWS, {"spec": spec})["status"]
+
+
+def issued(server: Handle, *audiences: str, **spec: Any) -> str:
+    body = {"spec": {"audiences": list(audiences), **spec}}
+    return str(server.request("POST", f"{BASE}/serviceaccounts/robot/token", body)["status"]["token"])
+
+
+def test_a_token_without_an_audience_is_meant_for_this_server(server: Handle) -> None:
+    for asked in ((), (ISSUER,), ("shop", ISSUER)):
+        status = reviewed(server, server.token, *asked)
+        assert (status["authenticated"], status["audiences"]) == (True, [ISSUER])
+    assert reviewed(server, server.token, "shop") == INVALID
+    assert reviewed(server, "nobody's", "shop") == INVALID
+
+
+def test_a_token_is_good_for_those_of_the_audiences_asked_about_that_it_names(server: Handle) -> None:
+    token = issued(server, "shop", "bank")
+    status = reviewed(server, token, "mill", "bank", "shop")
+    assert status["audiences"] == ["bank", "shop"]
+    assert status["user"]["username"] == "system:serviceaccount:default:robot"
+    assert "system:authenticated" in status["user"]["groups"]
+    for asked, told in (((), ISSUER), (("mill",), "mill")):
+        why = f'token audiences ["shop" "bank"] is invalid for the target audiences ["{told}"]'
+        assert reviewed(server, token, *asked) == {"user": {}, "error": why}
+    assert reviewed(server, issued(server))["audiences"] == [ISSUER]
+
+
+def test_a_token_tells_the_node_of_the_pod_that_it_is_bound_to(server: Handle) -> None:
+    pods = f"{BASE}/pods"
+    container = {"name": "c", "image": "i"}
+    extra = []
+    for name, node in (("here", "n1"), ("gone", "n2"), ("nowhere", None)):
+        spec = {"serviceAccountName": "robot", "containers": [container], **({"nodeName": node} if node else {})}
+        if name == "here":
+            uid = server.request("POST", "/api/v1/nodes", {"metadata": {"name": node}})["metadata"]["uid"]
+        server.request("POST", pods, {"metadata": {"name": name}, "spec": spec})
+        bound = {"kind": "Pod", "apiVersion": "v1", "name": name}
+        user = reviewed(server, issued(server, boundObjectRef=bound))["user"]["extra"]
+        extra.append({key.partition("/")[2]: value for key, value in user.items() if "node" in key})
+        assert user["authentication.kubernetes.io/pod-name"] == [name]
+    assert extra == [{"node-name": ["n1"], "node-uid": [uid]}, {"node-name": ["n2"]}, {}]
+
+
+def test_a_token_ends_with_what_it_is_bound_to(server: Handle) -> None:
+    accounts = f"{BASE}/serviceaccounts"
+    uid = server.request("POST", accounts, {"metadata": {"name": "brief"}})["metadata"]["uid"]
+    server.request("POST", f"{BASE}/secrets", {"metadata": {"name": "s"}})
+    bound = {"kind": "Secret", "apiVersion": "v1", "name": "s"}
+    token = server.request("POST", f"{accounts}/brief/token", {"spec": {"boundObjectRef": bound}})["status"]["token"]
+    assert reviewed(server, token)["authenticated"] is True
+    server.request("DELETE", f"{BASE}/secrets/s")
+    assert reviewed(server, token)["error"] == "service account token has been invalidated"
+    server.request("DELETE", f"{accounts}/brief")
+    assert reviewed(server, token)["error"] == 'serviceaccounts "brief" not found'
+    other = server.request("POST", accounts, {"metadata": {"name": "brief"}})["metadata"]["uid"]
+    assert reviewed(server, token)["error"] == f"service account UID ({other}) does not match claim ({uid})"
