@@ -102,6 +102,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     add_data_dir(parser, environ)
     a = _Arguments(parser, environ)
     _add_storage_options(a, " (default: a SQLite file in --data-dir)")
+    a.add_switch("--read-only", "write nothing to the storage, for whoever asks and by itself", default=False)
     a.add_switch("--encryption-provider-config-automatic-reload", "read that file again when it changes", default=False)
     a.add("--bind", "address to serve on", default="127.0.0.1", metavar="ADDRESS")
     a.add("--advertise-address", "address at which others reach this server (default: that of --bind or the machine)",

@@ -11,6 +11,7 @@ from watchkeeper.admission.expression.checking import CheckedExpressions
 from watchkeeper.admission.expression.device_selectors import with_device_selectors
 from watchkeeper.admission.interface import Chain, Plugin
 from watchkeeper.admission.quota.plugin import ResourceQuotas
+from watchkeeper.admission.read_only import ReadOnly
 from watchkeeper.admission.readiness import ConfigurationKnown
 from watchkeeper.aio.together import close_all
 from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
@@ -80,6 +81,8 @@ class AssemblyOptions:
     service_networks: Sequence[str] = (DEFAULT_NETWORK,)
     node_ports: tuple[int, int] = DEFAULT_NODE_PORTS
     extra_plugins: Sequence[Plugin] = field(default_factory=tuple)
+    read_only: bool = False
+    """Whether nothing may be written."""
 
 
 class Assembly:
@@ -95,7 +98,7 @@ class Assembly:
         self.allocator = ServiceAllocator(options.service_networks, options.node_ports, self.records)
         self.sharing: ServiceSharing | None = None
         """Set when other servers may allocate for Services too."""
-        if is_shared(storage):
+        if is_shared(storage) and not options.read_only:
             self.sharing = ServiceSharing(
                 storage, lambda resource: self.registry.find(resource), self.allocator, options.node_ports
             )
@@ -161,6 +164,7 @@ class Assembly:
             storage,
             self.served.find(*definitions.gvr) or installer.make(definitions),
             self.webhooks.clients,
+            read_only=options.read_only,
         )
 
     def paths(self) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
@@ -193,6 +197,7 @@ class Assembly:
 
     def _plugins(self) -> list[Plugin]:
         return [
+            *([ReadOnly()] if self.options.read_only else []),
             *builtin_plugins(self.stored, self.options.authorizer, self.served),
             self.configuration,
             self.policies.mutating,
@@ -215,6 +220,8 @@ class Assembly:
             self.allocator.load(await self._resources.readable(SERVICES, self.registry.find(SERVICES).storage.codec))
             return  # what records are left over cannot be told
         self.allocator.load(services)
+        if self.options.read_only:
+            return
         if self.sharing is not None:
             await self.sharing.start()
         else:

@@ -36,18 +36,21 @@ async def open_storage(options: ServeOptions) -> KV:
 
         return MemoryKV()
     if kind == "sqlite" and rest:
-        return _open_sqlite(Path(rest))
+        return _open_sqlite(Path(rest), read_only=options.read_only)
     if is_etcd(url):
         return await _open_etcd(url, options)
     raise StartupError(f"--storage {url!r} is none of sqlite:PATH, memory:, etcd://HOST:PORT,…")
 
 
-def _open_sqlite(path: Path) -> KV:
+def _open_sqlite(path: Path, *, read_only: bool) -> KV:
     from watchkeeper.kv.sqlite.store import SQLiteKV
 
-    make_private_dir(path.parent)
+    if not read_only:
+        make_private_dir(path.parent)
+    elif not path.exists() or not path.stat().st_size:
+        raise StartupError(f"{path}: there is nothing to read")
     try:
-        return SQLiteKV.open(path)
+        return SQLiteKV.open(path, upkeep=not read_only)
     except KVError as error:
         raise StartupError(str(error)) from error
 

@@ -62,6 +62,8 @@ class CustomResourceSupport:
         storage: StorageFactory,
         definitions: ServedResource,
         clients: Callable[[], Clients],
+        *,
+        read_only: bool = False,
     ) -> None:
         """`definitions`: their resource, served or not. `clients` gives those who call webhooks."""
         self.services = services
@@ -74,7 +76,9 @@ class CustomResourceSupport:
         self.definitions: Store = definitions.scope.store
         status = definitions.subresources["status"]
         assert isinstance(status.store, StatusStore)
-        self.controller = DefinitionController(self.definitions, status.store, self.resources, status.field_manager)
+        self.controller = DefinitionController(
+            self.definitions, status.store, self.resources, status.field_manager, read_only=read_only
+        )
 
     def start(self) -> None:
         """Begin to follow the definitions."""

@@ -67,6 +67,8 @@ class ServeOptions:
     """How old the size of the storage may be that metrics tell; 0 leaves it out."""
     etcd_servers_overrides: tuple[str, ...] = ()
     """Resources that live elsewhere, such as `/events#https://one:2379;https://two:2379`."""
+    read_only: bool = False
+    """Whether nothing is ever written to the storage: no objects, no history forgotten, no controllers."""
     encryption_provider_config: Path | None = None
     """An EncryptionConfiguration: which resources are encrypted, with which keys."""
     encryption_provider_config_automatic_reload: bool = False
@@ -173,6 +175,10 @@ class ServeOptions:
         for name in self.controllers:
             if name not in CONTROLLERS:
                 raise StartupError(f"--controllers: {name!r} is none of {', '.join(CONTROLLERS)}")
+        if self.read_only and self.crds is not None:
+            raise StartupError("--crds would write definitions, which --read-only does not let it")
+        if self.read_only and self.storage_url.startswith("memory:"):
+            raise StartupError("--read-only needs a --storage that holds something: sqlite:PATH or etcd://HOST:PORT")
         if self.event_ttl < 1:
             raise StartupError(f"--event-ttl {self.event_ttl:g} is less than a second")
         if self.request_timeout <= 0:

@@ -149,13 +149,17 @@ class Server:
             resources=served_resources(options.runtime_config),
             event_ttl=int(options.event_ttl),
             extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
+            read_only=options.read_only,
         )
         self.assembly = Assembly(self.storage, choices)
         self._undo.append(("assembly", self.assembly.close))
         await check_encryption(self.storage, self.assembly.registry.stores())
         self.assembly.services.min_request_timeout = options.min_request_timeout
         await self.assembly.load_allocations()
-        await self._bootstrap(_port_of(sockets))
+        if not options.read_only:
+            await self._bootstrap(_port_of(sockets))
+        if options.authorization == "RBAC":
+            await self._follow("rbac-policy", self.policy, RESOURCES)
         for name, followed, followed_resources in self.assembly.followed():
             feed = await self._follow(name, followed, followed_resources)
             if followed is self.assembly.policies or followed is self.assembly.webhooks:
@@ -172,9 +176,12 @@ class Server:
         self._add_checks()
         for sock in sockets:
             await self._listener.listen(sock, plain=sock.family == socket.AF_UNIX)
-        self._start_controllers()
-        if is_shared(self.storage):
-            self._show_itself(_port_of(sockets) or DEFAULT_PORT)
+        if options.read_only:
+            log.info("read-only: nothing is written to the storage")
+        else:
+            self._start_controllers()
+            if is_shared(self.storage):
+                self._show_itself(_port_of(sockets) or DEFAULT_PORT)
         write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, self.credentials.ca_pem)
 
     def _start_controllers(self) -> None:
@@ -232,7 +239,7 @@ class Server:
         return AuthorizerUnion([PrivilegedGroup(), RbacAuthorizer(self.policy)])
 
     async def _bootstrap(self, port: int) -> None:
-        """Create what every cluster begins with, and follow the roles and bindings there are.
+        """Create what every cluster begins with.
 
         `port` is where the server listens, 0 for nowhere but on a unix socket.
         """
@@ -247,10 +254,8 @@ class Server:
         address = self._address()
         if address and not is_shared(self.storage):
             await bootstrap.own_endpoints([address], port or DEFAULT_PORT)
-        if options.authorization != "RBAC":
-            return
-        await bootstrap.policy()
-        await self._follow("rbac-policy", self.policy, RESOURCES)
+        if options.authorization == "RBAC":
+            await bootstrap.policy()
 
     async def _follow(self, name: str, followed: Followed, resources: Mapping[str, GroupResource]) -> PolicyFeed:
         """Keep something equal to the objects of some kinds; returns once it knows them all that it can know."""

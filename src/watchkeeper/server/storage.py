@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from watchkeeper.kv.errors import KVError
 from watchkeeper.kv.interface import KV
+from watchkeeper.kv.read_only import ReadOnlyKV
 from watchkeeper.registry.store import Store
 from watchkeeper.server.backend import open_storage
 from watchkeeper.server.errors import StartupError
@@ -22,15 +23,15 @@ from watchkeeper.storage.value.encryption import Encryption
 _TYPES = {"memory": "memory", "sqlite": "sqlite"}
 
 
-def storage_factory(options: ServeOptions, *, wrap: Callable[[KV], KV] = lambda kv: kv) -> StorageFactory:
-    """The factory, yet to be opened; each store that it opens is wrapped. Raises StartupError for senseless options."""
+def storage_factory(options: ServeOptions) -> StorageFactory:
+    """The factory, yet to be opened. Raises StartupError for senseless options."""
     scheme, _, rest = options.storage_url.partition(":")
     config = BackendConfig(
         type=_backend_type(options),
         path=Path(rest) if scheme == "sqlite" and rest else None,
         servers=(options.storage_url,),
         prefix="/" + options.etcd_prefix.strip("/"),
-        compaction_interval=options.compaction_interval,
+        compaction_interval=0.0 if options.read_only else options.compaction_interval,
         health_timeout=options.etcd_healthcheck_timeout,
         ready_timeout=options.etcd_readycheck_timeout,
         cache_check_interval=options.watch_cache_check_interval,
@@ -41,7 +42,7 @@ def storage_factory(options: ServeOptions, *, wrap: Callable[[KV], KV] = lambda 
         sizes = parse_cache_sizes(options.watch_cache_sizes)
         return StorageFactory(
             config,
-            lambda wanted: _open(options, wanted, wrap),
+            lambda wanted: _open(options, wanted),
             overrides=overrides,
             encryption=_encryption(options),
             cached=options.watch_cache,
@@ -92,9 +93,10 @@ async def check_encryption(factory: StorageFactory, stores: Iterable[Store]) -> 
                 raise StartupError(str(error)) from error
 
 
-async def _open(options: ServeOptions, config: BackendConfig, wrap: Callable[[KV], KV]) -> KV:
+async def _open(options: ServeOptions, config: BackendConfig) -> KV:
     """Open what a list of servers names, with the same credentials wherever it is."""
-    return wrap(await open_storage(replace(options, storage=_storage_url(config.servers))))
+    kv = await open_storage(replace(options, storage=_storage_url(config.servers)))
+    return ReadOnlyKV(kv) if options.read_only else kv
 
 
 def _storage_url(servers: tuple[str, ...]) -> str:

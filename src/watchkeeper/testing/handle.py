@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 _REQUEST_SECONDS = 30.0
+_MERGE_PATCH = "application/merge-patch+json"
 
 
 class RequestFailed(Exception):
-    """The server refused; `status` is the HTTP code, the message what the server said."""
+    """The server refused; `status` is the HTTP code, `answer` the Status that it sent, or whatever else it said."""
 
     def __init__(self, method: str, path: str, status: int, body: str) -> None:
         super().__init__(f"{method} {path}: {status}: {body}")
         self.status = status
+        self.answer: Any = _parsed(body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,14 @@ class Handle:
         return ssl.create_default_context(cadata=self.ca_pem)
 
     def request(self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None) -> Any:
-        """Send one request as the administrator; returns the JSON of the answer. Raises RequestFailed."""
+        """Send one request as the administrator; returns the JSON of the answer. Raises RequestFailed.
+
+        A PATCH is a JSON merge patch unless `headers` have another Content-Type.
+        """
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=method)
         request.add_header("Authorization", f"Bearer {self.token}")
-        request.add_header("Content-Type", "application/json")
+        request.add_header("Content-Type", _MERGE_PATCH if method == "PATCH" else "application/json")
         for name, value in (headers or {}).items():
             request.add_header(name, value)
         context = self.ssl_context() if self.url.startswith("https") else None
@@ -73,3 +78,10 @@ class Handle:
             except RequestFailed as error:
                 if error.status not in (404, 409):
                     raise
+
+
+def _parsed(body: str) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body

@@ -64,12 +64,18 @@ class DefinitionController:
         status: StatusStore,
         resources: CustomResources,
         field_manager: FieldManager | None = None,
+        *,
+        read_only: bool = False,
     ) -> None:
-        """`field_manager` keeps track of fields on the status subresource of definitions."""
+        """`field_manager` keeps track of fields on the status subresource of definitions.
+
+        `read_only`: definitions are served as they would be settled, and neither that is stored nor are any ended.
+        """
         self._store = store
         self._status = status
         self._resources = resources
         self._field_manager = field_manager
+        self._read_only = read_only
         self._tasks = TaskOwner("definitions")
         self._known: dict[str, _Known] = {}
         self._groups: dict[str, set[str]] = {}
@@ -270,7 +276,12 @@ class DefinitionController:
             # It is served before anybody can learn that it is.
             self._resources.apply(read_defined(new))
             self._resources.flush()
-            await self._write(name, known.uid, lambda obj: obj.update(status=new["status"]), known.stored)
+            if self._read_only:
+                known.accepted = new["status"].get("acceptedNames") or {}
+            else:
+                await self._write(name, known.uid, lambda obj: obj.update(status=new["status"]), known.stored)
+            return
+        if self._read_only:
             return
         meta = definition["metadata"]
         if meta.get("deletionTimestamp") and FINALIZER in (meta.get("finalizers") or ()) and name not in self._ending:

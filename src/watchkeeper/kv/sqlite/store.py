@@ -48,7 +48,7 @@ class SQLiteKV:
     Opened by `open`; used by one event loop.
     """
 
-    def __init__(self, file: OpenFile, index: CurrentIndex, *, clock: Clock, readers: int) -> None:
+    def __init__(self, file: OpenFile, index: CurrentIndex, *, clock: Clock, readers: int, upkeep: bool) -> None:
         """Use `open`."""
         self.path = file.path
         self._file = file
@@ -56,7 +56,7 @@ class SQLiteKV:
         self._values = RecentValues()
         self._closed = False
         self._close_done: asyncio.Event | None = None
-        self._started = False
+        self._started = not upkeep
         self._tasks = TaskOwner(f"sqlite {file.path.name}")
         self._hub = WatchHub(file.revision, self._read_log, self._tasks)
         name = f"sqlite-{file.path.name}"
@@ -101,12 +101,14 @@ class SQLiteKV:
         synchronous: Synchronous = "FULL",
         clock: Clock = SYSTEM_CLOCK,
         readers: int = 2,
+        upkeep: bool = True,
     ) -> SQLiteKV:
         """Open the store in the file `path`, which is made (mode 0600) if it does not exist; its folder must.
 
         `synchronous`: FULL loses nothing that was acknowledged, whatever happens; NORMAL may lose the last moments
         when the machine (not just the process) crashes; OFF may damage the file then. After an unclean stop the whole
-        file is checked, which takes a second for about a gigabyte. Blocks while it does all that.
+        file is checked, which takes a second for about a gigabyte. Blocks while it does all that. Without `upkeep`
+        leases do not expire and compaction is not finished: what is stored stays as it is until somebody writes.
 
         Raises InUse when another process has it, Corrupt when it is damaged, Incompatible when it is not a store or
         newer than this program, Unavailable when it cannot be opened.
@@ -115,7 +117,7 @@ class SQLiteKV:
         try:
             index = CurrentIndex()
             index.load(file.connection, monotonic=clock.monotonic(), now=clock.time())
-            kv = cls(file, index, clock=clock, readers=readers)
+            kv = cls(file, index, clock=clock, readers=readers, upkeep=upkeep)
         except BaseException as error:
             file.close()
             if isinstance(error, sqlite3.Error):

@@ -11,7 +11,6 @@ from watchkeeper.authn.static_tokens import StaticTokens
 from watchkeeper.authn.union import TokenUnion
 from watchkeeper.authz.rbac.policy import Policy
 from watchkeeper.authz.union import AlwaysAllow
-from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.errors import StartupError
@@ -19,7 +18,6 @@ from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.service_account_key import service_account_key
 from watchkeeper.server.storage import open_factory, storage_factory
 from watchkeeper.server.transfer.interface import Object, TransferError, Unreadable
-from watchkeeper.server.transfer.read_only import ReadOnlyKV
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.errors import CorruptObject, StorageError
 from watchkeeper.storage.factory import StorageFactory
@@ -31,13 +29,13 @@ class StoreSource:
 
     def __init__(self, options: ServeOptions) -> None:
         """`options`: where the store is, and how it is encrypted; the rest does not matter."""
-        self._options = replace(options, compaction_interval=0.0)
+        self._options = replace(options, read_only=True)
 
     async def objects(self, namespace: str) -> AsyncIterator[Object | Unreadable]:
         """Resource by resource, each at one revision; broken objects are reported one by one."""
         self._require_file()
         try:
-            factory = storage_factory(self._options, wrap=_read_only)
+            factory = storage_factory(self._options)
             try:
                 await open_factory(factory)
                 assembly = Assembly(factory, _assembly_options(self._options))
@@ -59,14 +57,10 @@ class StoreSource:
             raise TransferError(f"{path}: there is no such file")
 
 
-def _read_only(kv: KV) -> KV:
-    return ReadOnlyKV(kv)
-
-
 def _assembly_options(options: ServeOptions) -> AssemblyOptions:
     signer = ServiceAccountTokens(service_account_key(options.data_dir), "nobody")  # signs nothing
     tokens = TokenUnion(StaticTokens({}), [signer])
-    return AssemblyOptions(authorizer=AlwaysAllow(), resolver=Policy(), tokens=tokens, signer=signer)
+    return AssemblyOptions(authorizer=AlwaysAllow(), resolver=Policy(), tokens=tokens, signer=signer, read_only=True)
 
 
 async def _read(assembly: Assembly, factory: StorageFactory, namespace: str) -> AsyncIterator[Object | Unreadable]:

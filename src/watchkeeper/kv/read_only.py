@@ -1,13 +1,17 @@
-"""A key-value store that nobody writes to: for looking into what another server owns."""
+"""A key-value store that this process never writes to: for looking into what another server owns."""
 
 from __future__ import annotations
 
-from watchkeeper.kv.errors import AccessDenied
+from watchkeeper.kv.errors import KVError
 from watchkeeper.kv.interface import KV, GetResult, RangeResult, Status, TxnResult, Watch
 
 
+class ReadOnly(KVError):
+    """The store was opened for reading only."""
+
+
 class ReadOnlyKV:
-    """Implements KV over another one; every write raises AccessDenied."""
+    """Implements KV over another one; every write raises ReadOnly."""
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv
@@ -90,5 +94,5 @@ class ReadOnlyKV:
         await self._kv.close()
 
 
-def _refusal() -> AccessDenied:
-    return AccessDenied("the store was opened for reading only")
+def _refusal() -> ReadOnly:
+    return ReadOnly("the storage was opened for reading only: nothing is written to it")
