@@ -15,6 +15,60 @@ OPERANDS = (
 )
 
 
+FIELDS = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
+
+
+@pytest.mark.parametrize(
+    ("source", "issues"),
+    [
+        ("a b c", ["1:3: mismatched input 'b' expecting <EOF>"]),
+        ("not a", ["1:5: extraneous input 'a' expecting <EOF>"]),
+        ("|| a", [f"1:1: extraneous input '||' expecting {OPERANDS}"]),
+        ("in self", [f"1:1: extraneous input 'in' expecting {OPERANDS}"]),
+        ("a ?? b", [f"1:4: extraneous input '?' expecting {OPERANDS}", "1:7: mismatched input '<EOF>' expecting ':'"]),
+        ("a ? b", ["1:6: mismatched input '<EOF>' expecting ':'"]),
+        ("!", [f"1:2: extraneous input '<EOF>' expecting {OPERANDS}"]),
+        ("[1,2", ["1:5: mismatched input '<EOF>' expecting {']', ','}"]),
+        ("[1,,2]", ["1:4: mismatched input ',' expecting ']'"]),
+        ("{1:2,,}", ["1:6: extraneous input ',' expecting '}'"]),
+        ("{'a'", ["1:5: mismatched input '<EOF>' expecting ':'"]),
+        ("a[1", ["1:4: missing ']' at '<EOF>'"]),
+        ("T{1: 2}", [f"1:3: mismatched input '1' expecting {FIELDS}"]),
+        ("a..b", ["1:3: no viable alternative at input '..'"]),
+        ("a.", ["1:3: no viable alternative at input '.'"]),
+        ("a = 1", ["1:3: token recognition error at: '= '", "1:5: extraneous input '1' expecting <EOF>"]),
+        ("a === b", ["1:5: token recognition error at: '= '"]),
+        ("'x", ["1:1: token recognition error at: ''x'", f"1:3: mismatched input '<EOF>' expecting {OPERANDS}"]),
+        ("'''x", ["1:3: token recognition error at: ''x'"]),
+        (r"'a\qb'", [r"1:1: token recognition error at: ''a\q'", "1:6: token recognition error at: '''"]),
+        (
+            r"'\u12'",
+            [r"1:1: token recognition error at: ''\u12''", f"1:7: mismatched input '<EOF>' expecting {OPERANDS}"],
+        ),
+        (
+            r"b'\400'",
+            [
+                r"1:2: token recognition error at: ''\4'",
+                "1:5: extraneous input '00' expecting <EOF>",
+                "1:7: token recognition error at: '''",
+            ],
+        ),
+    ],
+)
+def test_syntax_errors_are_those_of_a_parser_that_goes_on_behind_them(source: str, issues: list[str]) -> None:
+    with pytest.raises(CompileError) as caught:
+        ENV.compile(source)
+    found = [text.partition("\n")[0] for text in str(caught.value).split("ERROR: <input>:")[1:]]
+    assert [text.replace("Syntax error: ", "", 1) for text in found] == issues
+
+
+@pytest.mark.parametrize("source", [r"'\ud800'", r"'\U00110000'"])
+def test_a_code_point_that_is_none_is_told_at_its_string(source: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        ENV.compile(f"1 == {source}")
+    assert "ERROR: <input>:1:6: invalid unicode code point" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("source", "place", "message"),
     [

@@ -24,6 +24,10 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_HALVES = "=&|"
+"""What begins an operator and is none."""
+_ESCAPE = re.compile(r"""\\(?:[abfnrtv"'`\\?]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})""")
+_ESCAPE_BEGUN = re.compile(r"""\\(?:[xX][0-9a-fA-F]{0,1}|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]{0,1})?""")
 _ESCAPES = {
     "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "`": "`", "?": "?",
@@ -41,15 +45,20 @@ class Token:
     value: Any = None
 
 
-def tokenize(source: str) -> list[Token]:
-    """All tokens, the last of kind `end`. Raises CompileError."""
+def tokenize(source: str) -> tuple[list[Token], list[Issue]]:
+    """All tokens, the last of kind `end`, and what is none: it is left out, as cel-go's lexer does.
+
+    Raises CompileError for a token without a value.
+    """
     tokens: list[Token] = []
+    issues: list[Issue] = []
     at = 0
     while at < len(source):
         found = _TOKEN.match(source, at)
-        if found is None:
-            raise _error(source, at, f"Syntax error: token recognition error at: '{source[at]}'")
-        kind = found.lastgroup or ""
+        kind = (found.lastgroup or "") if found is not None else ""
+        if found is None or (kind == "string" and not _is_whole(source, at, found.group())):
+            at = _recover(source, at, found, tokens, issues)
+            continue
         if kind == "string":
             token, at = _string(source, at, found.group())
             tokens.append(token)
@@ -58,7 +67,49 @@ def tokenize(source: str) -> list[Token]:
             tokens.append(_token(source, kind, found.group(), at))
         at = found.end()
     tokens.append(Token("end", "<EOF>", len(source)))
-    return tokens
+    return tokens, issues
+
+
+def _recover(source: str, at: int, found: re.Match[str] | None, tokens: list[Token], issues: list[Issue]) -> int:
+    """Go on where no token begins, or a string that has no end: with the longest token that there is, if any."""
+    opening = found.group() if found is not None else ""
+    prefix = opening.rstrip("\"'")
+    if prefix:  # which is a name for itself
+        tokens.append(Token("ident", prefix, at, prefix))
+        return at + len(prefix)
+    if len(opening) == 3:  # two of its quotes are an empty string
+        tokens.append(Token("string", opening[:2], at, ""))
+        return at + 2
+    if opening:
+        end = min(_end_of_text(source, at, opening)[0] + 1, len(source))
+    else:
+        end = at + (2 if source[at] in _HALVES else 1)
+    text = source[at:end].replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    issues.append(Issue(at, f"Syntax error: token recognition error at: '{text}'"))
+    return end
+
+
+def _is_whole(source: str, at: int, opening: str) -> bool:
+    return _end_of_text(source, at, opening)[1]
+
+
+def _end_of_text(source: str, start: int, opening: str) -> tuple[int, bool]:
+    """Where the text of a string ends, and whether at its closing quote or at what cannot be in it."""
+    prefix = opening.rstrip("\"'").lower()
+    quote = opening[len(prefix) :]
+    at = start + len(opening)
+    while at < len(source) and not source.startswith(quote, at):
+        if len(quote) == 1 and source[at] in "\r\n":
+            return at, False
+        if source[at] != "\\" or "r" in prefix:
+            at += 1
+            continue
+        escape = _ESCAPE.match(source, at)
+        if escape is None:
+            begun = _ESCAPE_BEGUN.match(source, at)
+            return (begun.end() if begun is not None else at), False
+        at = escape.end()
+    return at, at < len(source)
 
 
 def _token(source: str, kind: str, text: str, at: int) -> Token:
@@ -87,40 +138,35 @@ def _string(source: str, start: int, opening: str) -> tuple[Token, int]:
     prefix = opening.rstrip("\"'").lower()
     quote = opening[len(prefix) :]
     raw, is_bytes = "r" in prefix, "b" in prefix
-    at = start + len(opening)
-    begin = at
-    while not source.startswith(quote, at):
-        if at >= len(source) or (len(quote) == 1 and source[at] in "\r\n"):
-            unfinished = source[start : at if at < len(source) else len(source)]
-            raise _error(source, start, f"Syntax error: token recognition error at: '{unfinished}'")
-        at += 2 if source[at] == "\\" and not raw else 1
+    begin = start + len(opening)
+    at, _ = _end_of_text(source, start, opening)
     body = source[begin:at]
     end = at + len(quote)
     if len(quote) == 3:
         body = body.replace("\r\n", "\n").replace("\r", "\n")
     value: Any
     if is_bytes:
-        value = body.encode() if raw else _unescape_bytes(source, begin, body)
+        value = body.encode() if raw else _unescape_bytes(source, start, body)
     else:
-        value = body if raw else _unescape(source, begin, body)
+        value = body if raw else _unescape(source, start, body)
     return Token("bytes" if is_bytes else "string", source[start:end], start, value), end
 
 
-def _unescape(source: str, begin: int, body: str) -> str:
+def _unescape(source: str, start: int, body: str) -> str:
     if "\\" not in body:
         return body
-    return "".join(chr(piece) for piece, _ in _pieces(source, begin, body))
+    return "".join(chr(piece) for piece, _ in _pieces(source, start, body))
 
 
-def _unescape_bytes(source: str, begin: int, body: str) -> bytes:
+def _unescape_bytes(source: str, start: int, body: str) -> bytes:
     out = bytearray()
-    for piece, is_byte in _pieces(source, begin, body):
+    for piece, is_byte in _pieces(source, start, body):
         out += bytes((piece,)) if is_byte else chr(piece).encode()
     return bytes(out)
 
 
-def _pieces(source: str, begin: int, body: str) -> list[tuple[int, bool]]:
-    """Code points of a text, and for each whether an escape wrote it as one byte."""
+def _pieces(source: str, start: int, body: str) -> list[tuple[int, bool]]:
+    """Code points of a text with sound escapes, and for each whether an escape wrote it as one byte."""
     out: list[tuple[int, bool]] = []
     at = 0
     while at < len(body):
@@ -136,13 +182,9 @@ def _pieces(source: str, begin: int, body: str) -> list[tuple[int, bool]]:
             continue
         width, base = {"x": (2, 16), "X": (2, 16), "u": (4, 16), "U": (8, 16)}.get(code, (3, 8))
         digits = body[at + 2 : at + 2 + width] if base == 16 else body[at + 1 : at + 4]
-        try:
-            number = int(digits, base) if len(digits) == width else -1
-        except ValueError:
-            number = -1
-        surrogate = 0xD800 <= number <= 0xDFFF
-        if not 0 <= number <= 0x10FFFF or surrogate or (base == 8 and number > 0o377):
-            raise _error(source, begin + at, "invalid escape sequence: unable to unescape string")
+        number = int(digits, base)
+        if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
+            raise _error(source, start, "invalid unicode code point")
         out.append((number, width in (2, 3)))
         at += width + (2 if base == 16 else 1)
     return out

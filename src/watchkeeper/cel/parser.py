@@ -12,9 +12,14 @@ MAX_DEPTH = 200
 _RELATIONS = {"<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "==": "_==_", "!=": "_!=_"}
 _ADDITIVE = {"+": "_+_", "-": "_-_"}
 _MULTIPLICATIVE = {"*": "_*_", "/": "_/_", "%": "_%_"}
-_OPERAND = (
-    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
-)
+_LITERALS = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+_OPERAND = "{'[', '{', '(', '.', '-', '!', " + _LITERALS
+_ARGUMENT = "{'[', '{', '(', ')', '.', '-', '!', " + _LITERALS
+_INDEX = "{'[', '{', '(', '.', '-', '!', '?', " + _LITERALS
+_FIELD = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
+_NO_NAMES = ("in", "true", "false", "null")
+_LAST = ")]"
+"""What may end an expression, so that it is missing at the end rather than something else there."""
 
 
 def parse(source: str, *, binds: bool = False) -> Expr:
@@ -29,7 +34,7 @@ class _Parser:
     def __init__(self, source: str, binds: bool) -> None:
         self.source = source
         self.binds = binds
-        self.tokens = tokenize(source)
+        self.tokens, self.issues = tokenize(source)
         self.at = 0
         self.depth = 0
 
@@ -40,11 +45,26 @@ class _Parser:
     def parse(self) -> Expr:
         node = self.expression()
         if self.token.kind != "end":
-            raise self.error(f"Syntax error: extraneous input '{self.token.text}' expecting <EOF>")
+            what = "extraneous" if self.following.kind == "end" else "mismatched"
+            raise self.error(f"Syntax error: {what} input '{self.token.text}' expecting <EOF>")
+        if self.issues:
+            raise CompileError(self.source, self.issues)
         return node
 
     def error(self, message: str, offset: int | None = None) -> CompileError:
-        return CompileError(self.source, [Issue(self.token.offset if offset is None else offset, message)])
+        """With all that was wrong before."""
+        issue = Issue(self.token.offset if offset is None else offset, message)
+        return CompileError(self.source, [*self.issues, issue])
+
+    @property
+    def following(self) -> Token:
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+
+    def drop(self, expecting: str) -> None:
+        """Go on without a token that is in the way of what is expected, as cel-go's parser does."""
+        message = f"Syntax error: extraneous input '{self.token.text}' expecting {expecting}"
+        self.issues.append(Issue(self.token.offset, message))
+        self.at += 1
 
     def unexpected(self, expecting: str = _OPERAND) -> CompileError:
         return self.error(f"Syntax error: mismatched input '{self.token.text}' expecting {expecting}")
@@ -62,11 +82,27 @@ class _Parser:
         return self.take() if self.is_op(text) else None
 
     def expect(self, text: str) -> Token:
+        """The operator `text`. Raises CompileError when it is neither here nor behind the token here."""
         if not self.is_op(text):
-            if self.token.kind == "end":
+            if self.following.kind == "op" and self.following.text == text:
+                self.drop(f"'{text}'")
+            elif self.token.kind == "end" and text in _LAST:
                 raise self.error(f"Syntax error: missing '{text}' at '<EOF>'")
-            raise self.unexpected(f"'{text}'")
+            else:
+                raise self.unexpected(f"'{text}'")
         return self.take()
+
+    def another(self, closing: str) -> bool:
+        """Whether a literal goes on: behind a comma, which may be its last. Raises CompileError."""
+        if self.accept(","):
+            if not self.is_op(","):
+                return True
+            self.expect(closing)  # no second comma
+            self.at -= 1
+            return False
+        if not self.is_op(closing):
+            raise self.unexpected(f"{{'{closing}', ','}}")
+        return False
 
     def expression(self) -> Expr:
         self.depth += 1
@@ -127,6 +163,8 @@ class _Parser:
             count += 1
         if op.text == "-" and count == 1 and self.is_op("!"):
             raise self.unexpected()
+        if self.token.kind == "end":
+            raise self.error(f"Syntax error: extraneous input '<EOF>' expecting {_OPERAND}")
         operand = self.member(self.primary())
         if count % 2 == 0:
             return operand
@@ -146,6 +184,8 @@ class _Parser:
             elif self.is_op("["):
                 bracket = self.take()
                 optional = self.accept("?")
+                if self.token.kind == "end" and not optional:
+                    raise self.unexpected(_INDEX)
                 index = self.expression()
                 self.expect("]")
                 function = "_[?_]" if optional else "_[_]"
@@ -158,6 +198,10 @@ class _Parser:
     def selection(self, node: Expr) -> Expr:
         dot = self.take()
         optional = self.accept("?")
+        if not optional and not self.is_name():
+            last = self.token
+            seen = self.source[dot.offset : last.offset + len(last.text)].rstrip() if last.kind != "end" else "."
+            raise self.error(f"Syntax error: no viable alternative at input '{seen}'")
         name = self.name()
         if optional:
             field = Literal(name.text, offset=name.offset)
@@ -167,15 +211,17 @@ class _Parser:
             return self.call(name.text, node, self.arguments(")"), paren.offset)
         return Select(node, name.text, offset=dot.offset)
 
+    def is_name(self) -> bool:
+        """Whether a field may be called as the token is."""
+        token = self.token
+        return token.kind == "quoted" or (token.kind == "ident" and token.text not in _NO_NAMES)
+
     def name(self) -> Token:
         token = self.token
-        if token.kind == "quoted":
-            self.at += 1
-            return Token("quoted", token.text[1:-1], token.offset)
-        if token.kind != "ident" or token.text in ("in", "true", "false", "null"):
+        if not self.is_name():
             raise self.unexpected("IDENTIFIER")
         self.at += 1
-        return token
+        return token if token.kind == "ident" else Token("quoted", token.text[1:-1], token.offset)
 
     def call(self, function: str, target: Expr | None, args: list[Expr], offset: int) -> Expr:
         try:
@@ -185,6 +231,8 @@ class _Parser:
 
     def arguments(self, closing: str) -> list[Expr]:
         args: list[Expr] = []
+        if self.token.kind == "end":
+            raise self.unexpected(_ARGUMENT)
         while not self.is_op(closing):
             args.append(self.expression())
             if not self.accept(","):
@@ -203,7 +251,7 @@ class _Parser:
             case "uint" | "float" | "string" | "bytes":
                 self.at += 1
                 return Literal(token.value, offset=token.offset)
-            case "ident":
+            case "ident" if token.text != "in":
                 return self.identifier()
         if self.accept("("):
             node = self.expression()
@@ -215,7 +263,20 @@ class _Parser:
             return self.map_literal(token.offset)
         if self.accept("."):
             return self.identifier()
-        raise self.unexpected()
+        return self.no_operand()
+
+    def starts_operand(self, token: Token) -> bool:
+        """Whether an operand may begin with a token."""
+        if token.kind == "op":
+            return token.text in "[{(.-!"
+        return token.kind not in ("end", "quoted") and token.text != "in"
+
+    def no_operand(self) -> Expr:
+        """What is an operand without the token here. Raises CompileError when that is none either."""
+        if not self.starts_operand(self.following):
+            raise self.unexpected()
+        self.drop(_OPERAND)
+        return self.unary()
 
     def identifier(self) -> Expr:
         token = self.take()
@@ -239,7 +300,7 @@ class _Parser:
             if self.accept("?"):
                 optional.add(len(elements))
             elements.append(self.expression())
-            if not self.accept(","):
+            if not self.another("]"):
                 break
         self.expect("]")
         return ListExpr(elements, frozenset(optional), offset=offset)
@@ -251,7 +312,7 @@ class _Parser:
             key = self.expression()
             self.expect(":")
             entries.append(Entry(key, self.expression(), optional))
-            if not self.accept(","):
+            if not self.another("}"):
                 break
         self.expect("}")
         return MapExpr(entries, offset=offset)
@@ -261,10 +322,12 @@ class _Parser:
         fields: list[StructField] = []
         while not self.is_op("}"):
             optional = self.accept("?") is not None
+            if not fields and not optional and not self.is_name():
+                raise self.unexpected(_FIELD)
             name = self.name()
             colon = self.expect(":")
             fields.append(StructField(name.text, self.expression(), optional, colon.offset))
-            if not self.accept(","):
+            if not self.another("}"):
                 break
         self.expect("}")
         return StructExpr(qualified_name(node), fields, offset=node.offset)
