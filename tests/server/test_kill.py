@@ -85,7 +85,7 @@ def watched_from(server: Killed, version: int, count: int) -> list[tuple[str, in
     return [(event["type"], int(event["object"]["metadata"]["resourceVersion"])) for event in events]
 
 
-@pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(20, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(20, marks=[pytest.mark.soak, pytest.mark.timeout(600)])])
 def test_everything_acknowledged_is_there_after_each_kill(tmp_path: Path, rounds: int) -> None:
     server = Killed(tmp_path)
     acknowledged: dict[str, int] = {}
