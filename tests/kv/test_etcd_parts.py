@@ -76,7 +76,7 @@ def test_a_password_is_not_shown() -> None:
         ("RESOURCE_EXHAUSTED", "etcdserver: too many requests", Unavailable, Remedy.ELSEWHERE),
         ("UNAUTHENTICATED", "etcdserver: invalid auth token", AccessDenied, Remedy.AUTHENTICATE),
         ("INVALID_ARGUMENT", "etcdserver: revision of auth store is old", AccessDenied, Remedy.AUTHENTICATE),
-        ("INVALID_ARGUMENT", "etcdserver: user name is empty", AccessDenied, Remedy.NONE),
+        ("INVALID_ARGUMENT", "etcdserver: user name is empty", AccessDenied, Remedy.AUTHENTICATE),
         ("PERMISSION_DENIED", "etcdserver: permission denied", AccessDenied, Remedy.NONE),
         (
             "INVALID_ARGUMENT",
@@ -104,7 +104,7 @@ def test_every_failure_has_a_meaning_and_a_remedy(
 ) -> None:
     failure = classify_text(getattr(grpc.StatusCode, code), details, "etcd:2379")
     assert (type(failure.error), failure.remedy) == (error, remedy)
-    refused = remedy is Remedy.NONE and error in (Unavailable, AccessDenied, KVError)
+    refused = (remedy is Remedy.NONE or "empty" in details) and error in (Unavailable, AccessDenied, KVError)
     assert failure.error.said == (details if refused else "")
 
 

@@ -11,7 +11,7 @@ from aetcd.rpc import rpc_pb2
 from grpc.aio import AioRpcError
 
 from watchkeeper.aio.backoff import Backoff
-from watchkeeper.kv.errors import AccessDenied, Closed, KVError, Timeout
+from watchkeeper.kv.errors import AccessDenied, Closed, KVError, Timeout, Unavailable
 from watchkeeper.kv.etcd.config import EtcdConfig
 from watchkeeper.kv.etcd.failure import Failure, Remedy, classify
 from watchkeeper.kv.etcd.members import Member, connect
@@ -24,8 +24,21 @@ Method = Callable[[Member], Any]
 REQUIRE_LEADER: Metadata = (("hasleader", "true"),)
 """Makes a member that has lost its leader say so, instead of keeping the caller waiting."""
 
+_LINEARIZABLE = (rpc_pb2.RangeRequest, rpc_pb2.TxnRequest)
+"""Their answers are never of an older revision than any that was told before they were asked for."""
+
 SILENCE_SECONDS = 10.0
 """Between two messages in the log about refusals."""
+
+
+class Stranger(Exception):
+    """An answer came from another cluster than ours, or from one without its data."""
+
+    def __init__(self, error: KVError) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.carried_out = False
+        """Whether what was asked for has been done there."""
 
 
 class Cluster:
@@ -33,6 +46,11 @@ class Cluster:
 
     All calls go to one member until it fails; then to the next one. A call that may have changed something is not
     repeated unless the answer says that nothing was done.
+
+    What answers at an address may not be what did: a member put up again without its data begins at revision 1. One
+    whose revision is below what was seen is not used, and a write that met it counts as one of which nobody knows. One
+    that is not takes the place of the old, as a backup does that was restored with its revision raised (`etcdutl
+    snapshot restore --bump-revision`).
     """
 
     def __init__(self, config: EtcdConfig) -> None:
@@ -45,6 +63,13 @@ class Cluster:
         self.metadata: Metadata = REQUIRE_LEADER
         self.closed = False
         self._silent_until = 0.0
+        self.id = 0
+        """Which cluster this is, 0 before the first answer."""
+        self.seen = 0
+        """The highest revision that it has told."""
+        self.history = 0
+        """Counts how often another history took the place of the one before."""
+        self._probe = rpc_pb2.RangeRequest(key=config.probe_key, count_only=True)
 
     def __repr__(self) -> str:
         return f"<Cluster of {len(self._members)}, using {self.member.name}>"
@@ -81,11 +106,14 @@ class Cluster:
             left = deadline - loop.time()
             try:
                 return await self._attempt(
-                    method(member), request, left if not harmless else self._share(left, seconds)
+                    member, method, request, left if not harmless else self._share(left, seconds)
                 )
             except AioRpcError as error:
                 failure = classify(error, member.name)
                 await self._after(failure, member, attempts, harmless, error)
+            except Stranger as stranger:
+                failure = Failure(stranger.error, Remedy.IF_HARMLESS if stranger.carried_out else Remedy.ELSEWHERE)
+                await self._after(failure, member, attempts, harmless, stranger)
             delay = backoff.next() if attempts % len(self._members) == 0 else 0.0
             if loop.time() + delay >= deadline:
                 raise failure.error
@@ -95,7 +123,47 @@ class Cluster:
         """How long one attempt of a harmless call may take, so that another member can answer in time."""
         return left if len(self._members) == 1 else min(left, max(seconds / 3, 0.5))
 
-    async def _attempt(self, method: Any, request: Any, seconds: float) -> Any:
+    async def _attempt(self, member: Member, method: Method, request: Any, seconds: float) -> Any:
+        if member.is_stranger:
+            # Nothing is written there; it may be ours again.
+            seen = self.seen
+            answer = await self._ask(member.range, self._probe, seconds)
+            self.recognize(member, answer.header, at_least=seen)
+        seen = self.seen
+        answer = await self._ask(method(member), request, seconds)
+        header = answer.header
+        linearizable = isinstance(request, _LINEARIZABLE)
+        if header.cluster_id != self.id or (linearizable and header.revision < seen):
+            try:
+                self.recognize(member, header, at_least=seen)
+            except Stranger as stranger:
+                stranger.carried_out = True
+                raise
+        if header.revision > self.seen:
+            self.seen = header.revision
+        return answer
+
+    def recognize(self, member: Member, header: Any, *, at_least: int) -> None:
+        """Tell whether an answer is of our cluster, or of one that takes its place. Raises Stranger.
+
+        `at_least`: what had been seen before it was asked for.
+        """
+        if header.revision < at_least:
+            member.is_stranger = True
+            error = Unavailable(
+                f"etcd {member.name} has lost its data, or is of another cluster: it is at revision {header.revision},"
+                f" and {at_least} was seen already; if that is meant, restart this server"
+            )
+            self._tell(error)
+            raise Stranger(error)
+        if member.is_stranger or header.cluster_id != self.id:
+            if self.id:
+                log.warning("etcd %s has another history than before; what is cached is read anew", member.name)
+                self.history += 1
+            self.id = header.cluster_id
+            member.is_stranger = False
+
+    async def _ask(self, method: Any, request: Any, seconds: float) -> Any:
         if seconds <= 0:
             raise Timeout("etcd: no answer in time")
         try:
@@ -108,7 +176,7 @@ class Cluster:
             self.check_open()
             raise Timeout("etcd: the connection was closed; it may have been done") from None
 
-    async def _after(self, failure: Failure, member: Member, attempts: int, harmless: bool, error: AioRpcError) -> None:
+    async def _after(self, failure: Failure, member: Member, attempts: int, harmless: bool, error: Exception) -> None:
         """Prepare another attempt, or raise."""
         self.check_open()
         remedy = failure.remedy
@@ -117,6 +185,7 @@ class Cluster:
             return
         if remedy is Remedy.ELSEWHERE or remedy is Remedy.IF_HARMLESS:
             self.leave(member)
+            await member.renew()
         if remedy is Remedy.ELSEWHERE or (remedy is Remedy.IF_HARMLESS and harmless):
             return
         if remedy is Remedy.IF_HARMLESS and not isinstance(failure.error, Timeout):
@@ -161,6 +230,7 @@ class Cluster:
                 if isinstance(failure.error, AccessDenied):
                     raise failure.error from error
                 self.leave(member)
+                await member.renew()
                 last: KVError = failure.error
             else:
                 self._token = answer.token

@@ -109,7 +109,9 @@ def classify_text(code: grpc.StatusCode, details: str, endpoint: str) -> Failure
         return Failure(AccessDenied(f"etcd {endpoint}: {details}"), Remedy.AUTHENTICATE)
     for part, meaning in _DENIED.items():
         if part in details:
-            return Failure(AccessDenied(f"etcd {endpoint}: {meaning} ({details})").saying(details), Remedy.NONE)
+            # Without a name we may have been right a moment ago: authentication can be turned on at any time.
+            remedy = Remedy.AUTHENTICATE if "user name is empty" in details else Remedy.NONE
+            return Failure(AccessDenied(f"etcd {endpoint}: {meaning} ({details})").saying(details), remedy)
     if code is grpc.StatusCode.DATA_LOSS or "corrupt" in details:
         return Failure(Corrupt(f"etcd {endpoint}: {details}; replace the corrupt member"), Remedy.NONE)
     for part, meaning in _TLS.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,33 @@ from aetcd.rpc import rpc_pb2_grpc
 from watchkeeper.kv.errors import Unavailable
 from watchkeeper.kv.etcd.config import Endpoint, EtcdConfig
 
+log = logging.getLogger(__name__)
+
+Identity = tuple[bytes | None, bytes | None, bytes | None]
+"""The authorities that are trusted, our key and our certificate, as they stand in their files."""
+
 
 class Member:
     """A channel to one member, and the calls that can be made on it. Connects by itself when it is used."""
 
-    def __init__(self, endpoint: Endpoint, credentials: grpc.ChannelCredentials | None, config: EtcdConfig) -> None:
+    def __init__(self, endpoint: Endpoint, config: EtcdConfig) -> None:
+        """Raises Unavailable when a certificate cannot be read. Needs a running event loop."""
         self.name = endpoint.target
-        options = _options(config)
-        if credentials is not None:
-            self._channel = grpc.aio.secure_channel(endpoint.target, credentials, options=options)
+        self._config = config
+        self._identity = _identity(config) if endpoint.tls else None
+        self.version: str | None = None
+        """What the member said it runs, None while nobody has asked since it last failed."""
+        self.is_stranger = False
+        """Whether its last answer came from another cluster than ours."""
+        self._open()
+
+    def _open(self) -> None:
+        options = _options(self._config)
+        if self._identity is not None:
+            credentials = grpc.ssl_channel_credentials(*self._identity)
+            self._channel = grpc.aio.secure_channel(self.name, credentials, options=options)
         else:
-            self._channel = grpc.aio.insecure_channel(endpoint.target, options=options)
+            self._channel = grpc.aio.insecure_channel(self.name, options=options)
         kv: Any = rpc_pb2_grpc.KVStub(self._channel)
         lease: Any = rpc_pb2_grpc.LeaseStub(self._channel)
         maintenance: Any = rpc_pb2_grpc.MaintenanceStub(self._channel)
@@ -34,11 +51,29 @@ class Member:
         self.status = maintenance.Status
         self.watch = rpc_pb2_grpc.WatchStub(self._channel).Watch
         self.authenticate = rpc_pb2_grpc.AuthStub(self._channel).Authenticate
-        self.version: str | None = None
-        """What the member said it runs, None while nobody has asked since it last failed."""
 
     def __repr__(self) -> str:
         return f"<Member {self.name} {self.version or 'of unknown version'}>"
+
+    async def renew(self) -> None:
+        """Use the certificates that are in the files now, if those have changed. For when the member has failed.
+
+        A channel proves who we are with what it was given; etcd's own clients read the files for each connection.
+        """
+        if self._identity is None:
+            return
+        try:
+            found = _identity(self._config)
+        except Unavailable as error:
+            log.warning("etcd %s: %s", self.name, error)
+            return
+        if found == self._identity:
+            return
+        log.info("etcd %s: certificates have changed; connecting anew", self.name)
+        self._identity = found
+        before = self._channel
+        self._open()
+        await before.close()
 
     async def close(self) -> None:
         """End the channel and every call on it."""
@@ -47,15 +82,11 @@ class Member:
 
 def connect(config: EtcdConfig) -> list[Member]:
     """A member for each endpoint. Raises Unavailable when a certificate cannot be read. Needs a running event loop."""
-    endpoints = config.parsed()
-    credentials = None
-    if any(endpoint.tls for endpoint in endpoints):
-        credentials = grpc.ssl_channel_credentials(
-            root_certificates=_read(config.ca_file),
-            private_key=_read(config.key_file),
-            certificate_chain=_read(config.cert_file),
-        )
-    return [Member(endpoint, credentials if endpoint.tls else None, config) for endpoint in endpoints]
+    return [Member(endpoint, config) for endpoint in config.parsed()]
+
+
+def _identity(config: EtcdConfig) -> Identity:
+    return _read(config.ca_file), _read(config.key_file), _read(config.cert_file)
 
 
 def _read(path: Path | None) -> bytes | None:

@@ -24,7 +24,7 @@ from grpc.aio import EOF, AioRpcError
 from watchkeeper.aio.backoff import Backoff
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.kv.errors import AccessDenied, Compacted, KVError, Unavailable
-from watchkeeper.kv.etcd.cluster import Cluster
+from watchkeeper.kv.etcd.cluster import Cluster, Stranger
 from watchkeeper.kv.etcd.failure import Failure, Remedy, classify, classify_text
 from watchkeeper.kv.etcd.members import Member
 from watchkeeper.kv.etcd.messages import event
@@ -71,6 +71,7 @@ class EtcdWatch(MailboxWatch):
         self._task: asyncio.Task[None] | None = None
         self._created: asyncio.Future[None] | None = None
         self._trouble: KVError | None = None
+        self._history = cluster.history
         self._denied = False
         """Whether the last stream was refused, and a new token has been asked for since."""
         self.on_end: Callable[[EtcdWatch], None] | None = None
@@ -148,6 +149,8 @@ class EtcdWatch(MailboxWatch):
         Of watches etcd says the same whether the user has no right or the token is none: a member that was started
         again has forgotten the tokens that it gave. So a refusal is believed when it comes to a new token.
         """
+        if failure.remedy is Remedy.AUTHENTICATE and not self._cluster.config.username:
+            return Failure(failure.error, Remedy.NONE)
         denied = failure.remedy is Remedy.NONE and isinstance(failure.error, AccessDenied)
         if not denied or self._denied or not self._cluster.config.username:
             return failure
@@ -179,6 +182,7 @@ class EtcdWatch(MailboxWatch):
             failure = classify(error, member.name)
             if failure.remedy in (Remedy.ELSEWHERE, Remedy.IF_HARMLESS):
                 self._cluster.leave(member)
+                await member.renew()
             raise _StreamBroke(failure) from error
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -212,14 +216,35 @@ class EtcdWatch(MailboxWatch):
             text = f"etcd {member.name} has not begun a watch in {CREATE_SECONDS} s"
             raise _StreamBroke(Failure(Unavailable(text), Remedy.ELSEWHERE)) from None
         self._check_end(answer, member)
+        self._recognize(answer, member)
         if self._created is not None and not self._created.done():
             self._created.set_result(None)
+
+    def _recognize(self, answer: Any, member: Member) -> None:
+        """Raise what it means that a stream is of another cluster than the last one."""
+        cluster = self._cluster
+        try:
+            # What lags behind the other members is none the less one of them; only a read tells more.
+            if answer.header.cluster_id != cluster.id:
+                cluster.recognize(member, answer.header, at_least=self.position)
+            elif member.is_stranger:
+                raise Stranger(Unavailable(f"etcd {member.name} has lost its data"))
+        except Stranger as stranger:
+            cluster.leave(member)
+            raise _StreamBroke(Failure(stranger.error, Remedy.ELSEWHERE)) from None
+        self._check_history()
+
+    def _check_history(self) -> None:
+        """Raise Compacted when the cluster has another history than this watch began with: of that nobody can tell."""
+        if self._cluster.history != self._history:
+            raise Compacted
 
     async def _deliver_all(self, call: Any, member: Member) -> None:
         parts: list[Event] = []
         while True:
             answer = await call.read()
             self._check_end(answer, member)
+            self._check_history()
             parts.extend(map(event, answer.events))
             if answer.fragment:
                 continue
@@ -255,6 +280,7 @@ class EtcdWatch(MailboxWatch):
             # etcd leaves it out when it has been compacted meanwhile. Without it the change cannot be understood.
             raise Compacted
         self.position = new[-1].kv.mod_revision
+        self._cluster.seen = max(self._cluster.seen, self.position)
         self.mailbox.put_nowait(WatchBatch(self.position, new))
 
     def _progress(self, revision: int) -> None:
