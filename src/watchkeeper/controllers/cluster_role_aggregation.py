@@ -102,7 +102,7 @@ class ClusterRoleAggregationController:
             if role.get("aggregationRule"):
                 role["rules"] = rules
 
-        await self._api.change(self._resource(), "", name, uid, change)
+        await self._api.change(self._resource(), "", name, uid, change, manager="")
 
 
 def collected_rules(role: Mapping[str, Any], roles: Mapping[str, Object]) -> list[Object] | None:

@@ -68,7 +68,8 @@ class LoopbackLeaseLock:
             lease["spec"] = {**(lease.get("spec") or {}), **spec_of(record)}
 
         async with asyncio.timeout(self.patience):
-            self._lease = await self._api.change(self._leases, NAMESPACE, NAME, expected["uid"], replace)
+            uid = expected["uid"]
+            self._lease = await self._api.change(self._leases, NAMESPACE, NAME, uid, replace, manager="")
 
 
 class ElectedControllers:

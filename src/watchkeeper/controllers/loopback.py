@@ -142,9 +142,16 @@ class Loopback:
         change: Callable[[Object], None],
         *,
         subresource: str = "",
+        manager: str = "kube-controller-manager",
     ) -> Object:
-        """Change an object in place by a function, as often as other writers interfere. Raises NotFound, Conflict."""
+        """Change an object in place by a function, as often as other writers interfere. Raises NotFound, Conflict.
+
+        `manager` is recorded as the owner of what changes; with "" nobody is.
+        """
         scope = resource.subresources[subresource] if subresource else resource.scope
+
+        def record(live: Object, new: Object) -> Object:
+            return scope.field_manager.update(live, new, manager) if scope.field_manager and manager else new
 
         async def admit(obj: Object, old: Object) -> Object:
             attributes = self._attributes(scope, namespace, name, Operation.UPDATE, obj, old)
@@ -160,7 +167,7 @@ class Loopback:
             if waiting is not None:
                 await waiting
 
-        updated = _Change(uid, change, admit, errors.not_found(resource.info.group_resource, name))
+        updated = _Change(uid, change, record, admit, errors.not_found(resource.info.group_resource, name))
         options = UpdateOptions(validate_update=validate)
         result, _ = await scope.store.update(self._context(scope, namespace), name, updated, options)
         return result.data() if isinstance(result, StoredObject) else result
@@ -173,12 +180,14 @@ class _Change:
         self,
         uid: str,
         change: Callable[[Object], None],
+        record: Callable[[Object, Object], Object],
         admit: Callable[[Object, Object], Awaitable[Object]],
         absent: ApiError,
     ) -> None:
         """`absent` is raised when there is nothing to change."""
         self.uid: str | None = uid or None
         self._change = change
+        self._record = record
         self._admit = admit
         self._absent = absent
 
@@ -187,7 +196,7 @@ class _Change:
             raise self._absent
         obj = current.data()
         self._change(obj)
-        return await self._admit(obj, current.data())
+        return await self._admit(self._record(current.data(), obj), current.data())
 
 
 def _options(kind: str) -> Object:

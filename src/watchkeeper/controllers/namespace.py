@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -35,6 +36,8 @@ class Remaining:
     resources: Counter[str] = field(default_factory=Counter)
     finalizers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
+    pods_first: bool = False
+    """Whether Pods are left and nothing else was looked at. The conditions do not count what is left then."""
 
     @property
     def is_empty(self) -> bool:
@@ -107,7 +110,7 @@ class NamespaceController:
                 return True
             if FINALIZER not in (namespace.get("spec") or {}).get("finalizers", ()):
                 return True
-            remaining = await self._delete_content(name)
+            remaining = await self._delete_content(name, namespace["metadata"]["deletionTimestamp"])
             await self._report(namespace, remaining)
             if not remaining.is_empty:
                 return False
@@ -119,23 +122,32 @@ class NamespaceController:
             return False
         return True
 
-    async def _delete_content(self, name: str) -> Remaining:
+    async def _delete_content(self, name: str, deleted_at: str) -> Remaining:
         """Pods first, as others may be needed to end them well; then everything else."""
         resources = [r for r in self._api.resources("list", "delete", "deletecollection") if r.info.namespaced]
         pods = [r for r in resources if r.info.gvr.resource == "pods" and not r.info.gvr.group]
         remaining = Remaining()
-        await self._delete_resources(pods, name, remaining)
-        if not remaining.is_empty:
+        await self._delete_resources(pods, name, deleted_at, remaining)
+        if remaining.resources:
+            remaining.pods_first = True
             return remaining
-        await self._delete_resources([r for r in resources if r not in pods], name, remaining)
+        await self._delete_resources([r for r in resources if r not in pods], name, deleted_at, remaining)
         return remaining
 
-    async def _delete_resources(self, resources: Sequence[ServedResource], name: str, remaining: Remaining) -> None:
+    async def _delete_resources(
+        self, resources: Sequence[ServedResource], name: str, deleted_at: str, remaining: Remaining
+    ) -> None:
         for resource in resources:
             try:
-                if (await self._api.list(resource, name)).items:
+                before = (await self._api.list(resource, name)).items
+                if before:
                     await self._api.delete_collection(resource, name)
-                    self._count(resource, (await self._api.list(resource, name)).items, remaining)
+                    left = (await self._api.list(resource, name)).items
+                    self._count(resource, left, remaining)
+                    if left and not _may_still_go(before, left, deleted_at):
+                        remaining.failures.append(
+                            f"unexpected items still remain in namespace: {name} for gvr: {_text(resource)}"
+                        )
             except ApiError as error:
                 remaining.failures.append(error.message)
 
@@ -151,16 +163,13 @@ class NamespaceController:
                 remaining.finalizers[finalizer] += 1
 
     async def _report(self, namespace: Object, remaining: Remaining) -> None:
-        known = {c["type"]: c for c in (namespace.get("status") or {}).get("conditions") or ()}
-        wanted = conditions(remaining, known)
-        if remaining.is_empty and not known:
-            # It goes at once: nobody would ever read this.
-            return
-        if orjson.dumps(wanted) == orjson.dumps(list(known.values())):
+        known = (namespace.get("status") or {}).get("conditions") or []
+        if orjson.dumps(with_conditions(known, remaining)) == orjson.dumps(known):
             return
 
         def change(obj: Object) -> None:
-            obj.setdefault("status", {})["conditions"] = wanted
+            status = obj.setdefault("status", {})
+            status["conditions"] = with_conditions(status.get("conditions") or [], remaining)
 
         meta = namespace["metadata"]
         await self._api.change(self._namespaces(), "", meta["name"], meta["uid"], change, subresource="status")
@@ -174,55 +183,88 @@ class NamespaceController:
         await self._api.change(self._namespaces(), "", meta["name"], meta["uid"], change, subresource="finalize")
 
 
-def conditions(remaining: Remaining, known: dict[str, Object]) -> list[Object]:
-    """The conditions of a terminating namespace; one that says the same as before keeps its time."""
-    failed = bool(remaining.failures)
-    left = ", ".join(f"{r} has {n} resource instances" for r, n in sorted(remaining.resources.items()))
-    held = ", ".join(f"{f} in {n} resource instances" for f, n in sorted(remaining.finalizers.items()))
-    wanted = [
-        ("NamespaceDeletionDiscoveryFailure", False, "ResourcesDiscovered", "All resources successfully discovered"),
-        (
-            "NamespaceDeletionGroupVersionParsingFailure",
-            False,
-            "ParsedGroupVersions",
-            "All legacy kube types successfully parsed",
-        ),
-        (
-            "NamespaceDeletionContentFailure",
-            failed,
-            "ContentDeletionFailed" if failed else "ContentDeleted",
-            f"Failed to delete all resource types, {len(remaining.failures)} remaining: {', '.join(remaining.failures)}"
-            if failed
-            else "All content successfully deleted, may be waiting on finalization",
-        ),
-        (
-            "NamespaceContentRemaining",
-            bool(left),
-            "SomeResourcesRemain" if left else "ContentRemoved",
-            f"Some resources are remaining: {left}" if left else "All content successfully removed",
-        ),
-        (
-            "NamespaceFinalizersRemaining",
-            bool(held),
-            "SomeFinalizersRemain" if held else "ContentHasNoFinalizers",
-            f"Some content in the namespace has finalizers remaining: {held}"
-            if held
-            else "All content-preserving finalizers finished",
-        ),
-    ]
-    return [_condition(kind, status, reason, message, known.get(kind)) for kind, status, reason, message in wanted]
+def with_conditions(known: Sequence[Object], remaining: Remaining) -> list[Object]:
+    """The conditions of a terminating namespace: those there are, changed in their places, and those that are new.
+
+    One that keeps its status keeps its time; conditions of others stay as they are.
+    """
+    wanted = {kind: (status, reason, message) for kind, status, reason, message in _wanted(remaining)}
+    merged = []
+    for condition in known:
+        new = wanted.pop(condition["type"], None)
+        merged.append(condition if new is None else _condition(condition["type"], *new, condition))
+    return merged + [_condition(kind, *new, None) for kind, new in wanted.items()]
+
+
+def _wanted(remaining: Remaining) -> Iterable[tuple[str, bool, str, str]]:
+    failures = sorted(remaining.failures)
+    left = "" if remaining.pods_first else _counted(remaining.resources, "has")
+    held = "" if remaining.pods_first else _counted(remaining.finalizers, "in")
+    yield (
+        "NamespaceDeletionDiscoveryFailure",
+        False,
+        "ResourcesDiscovered",
+        "All resources successfully discovered",
+    )
+    yield (
+        "NamespaceDeletionGroupVersionParsingFailure",
+        False,
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    )
+    yield (
+        "NamespaceDeletionContentFailure",
+        bool(failures),
+        "ContentDeletionFailed" if failures else "ContentDeleted",
+        f"Failed to delete all resource types, {len(failures)} remaining: {', '.join(failures)}"
+        if failures
+        else "All content successfully deleted, may be waiting on finalization",
+    )
+    yield (
+        "NamespaceContentRemaining",
+        bool(left),
+        "SomeResourcesRemain" if left else "ContentRemoved",
+        f"Some resources are remaining: {left}" if left else "All content successfully removed",
+    )
+    yield (
+        "NamespaceFinalizersRemaining",
+        bool(held),
+        "SomeFinalizersRemain" if held else "ContentHasNoFinalizers",
+        f"Some content in the namespace has finalizers remaining: {held}"
+        if held
+        else "All content-preserving finalizers finished",
+    )
+
+
+def _counted(counts: Counter[str], verb: str) -> str:
+    return ", ".join(f"{what} {verb} {n} resource instances" for what, n in sorted(counts.items()))
 
 
 def _condition(kind: str, status: bool, reason: str, message: str, known: Object | None) -> Object:
     text = "True" if status else "False"
-    same = known is not None and known.get("status") == text
-    return {
-        "lastTransitionTime": known["lastTransitionTime"] if same and known else now_text(),
-        "message": message,
-        "reason": reason,
-        "status": text,
-        "type": kind,
-    }
+    if known is not None and known.get("status") == text:
+        return {**known, "message": message, "reason": reason}
+    return {"lastTransitionTime": now_text(), "message": message, "reason": reason, "status": text, "type": kind}
+
+
+def _may_still_go(before: Iterable[StoredObject], left: Iterable[StoredObject], deleted_at: str) -> bool:
+    """Whether what is left is no surprise: somebody's finalizers hold it, or Pods have time to end left."""
+    if any(item.data()["metadata"].get("finalizers") for item in left):
+        return True
+    grace = max((_grace_seconds(item.data()) for item in before), default=0)
+    return datetime.now(UTC) - datetime.fromisoformat(deleted_at) < timedelta(seconds=grace)
+
+
+def _grace_seconds(obj: Object) -> int:
+    """The seconds that an object may take to end: none but running Pods do."""
+    if obj["kind"] != "Pod" or (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return 0
+    return (obj.get("spec") or {}).get("terminationGracePeriodSeconds") or 0
+
+
+def _text(resource: ServedResource) -> str:
+    gvr = resource.info.gvr
+    return f"{gvr.group}/{gvr.version}, Resource={gvr.resource}"
 
 
 def _ignore(_items: Sequence[StoredObject]) -> None:

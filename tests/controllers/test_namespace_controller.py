@@ -1,0 +1,122 @@
+"""What a namespace that ends tells of itself, and who is recorded to have told it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from watchkeeper.controllers.namespace import Remaining, with_conditions
+from watchkeeper.testing import Handle, Server
+
+Object = dict[str, Any]
+MERGE = "application/merge-patch+json"
+FAILURE, LEFT, HELD = "NamespaceDeletionContentFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Handle]:
+    with Server(insecure_http=True, controllers=("namespace", "garbage-collector")) as handle:
+        yield handle
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def terminating(server: Handle, name: str, *, finalizers: list[str], grace: int) -> Object:
+    """A namespace that is to go and has a Pod on a node, once its conditions are there."""
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    spec = {"nodeName": "n", "terminationGracePeriodSeconds": grace, "containers": [{"name": "c", "image": "i"}]}
+    pod = {"metadata": {"name": "p", "finalizers": finalizers}, "spec": spec}
+    server.request("POST", f"/api/v1/namespaces/{name}/pods", pod)
+    server.request("POST", f"/api/v1/namespaces/{name}/configmaps", {"metadata": {"name": "after-the-pods"}})
+    server.request("DELETE", f"/api/v1/namespaces/{name}")
+
+    def told() -> bool:
+        return bool(server.request("GET", f"/api/v1/namespaces/{name}")["status"].get("conditions"))
+
+    assert eventually(told)
+    return server.request("GET", f"/api/v1/namespaces/{name}")
+
+
+def told_by(namespace: Object) -> dict[str, str]:
+    return {c["type"]: c["status"] for c in namespace["status"]["conditions"]}
+
+
+def test_while_pods_are_left_nothing_is_counted_and_nothing_else_is_deleted(server: Handle) -> None:
+    namespace = terminating(server, "held", finalizers=["example.com/hold"], grace=30)
+    assert set(told_by(namespace).values()) == {"False"}
+    assert server.request("GET", "/api/v1/namespaces/held/configmaps/after-the-pods")["metadata"]["name"]
+
+
+def test_pods_that_have_had_their_time_are_a_failure(server: Handle) -> None:
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "late"}})
+    spec = {"nodeName": "n", "terminationGracePeriodSeconds": 1, "containers": [{"name": "c", "image": "i"}]}
+    server.request("POST", "/api/v1/namespaces/late/pods", {"metadata": {"name": "p"}, "spec": spec})
+    server.request("DELETE", "/api/v1/namespaces/late")
+
+    def failed() -> bool:
+        namespace = server.request("GET", "/api/v1/namespaces/late")
+        return any(c["type"] == FAILURE and c["status"] == "True" for c in namespace["status"].get("conditions", ()))
+
+    assert eventually(failed)
+    namespace = server.request("GET", "/api/v1/namespaces/late")
+    message = next(c["message"] for c in namespace["status"]["conditions"] if c["type"] == FAILURE)
+    assert message == (
+        "Failed to delete all resource types, 1 remaining: "
+        "unexpected items still remain in namespace: late for gvr: /v1, Resource=pods"
+    )
+    assert told_by(namespace)[LEFT] == "False"
+
+
+def test_the_conditions_belong_to_the_controller(server: Handle) -> None:
+    namespace = terminating(server, "owned", finalizers=["example.com/hold"], grace=0)
+    entries = [e for e in namespace["metadata"]["managedFields"] if e["manager"] == "kube-controller-manager"]
+    assert [(e["operation"], e["subresource"]) for e in entries] == [("Update", "status")]
+    assert 'k:{"type":"NamespaceContentRemaining"}' in entries[0]["fieldsV1"]["f:status"]["f:conditions"]
+
+
+def test_what_the_collector_takes_away_belongs_to_nobody_any_more(server: Handle) -> None:
+    owner = server.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "owner"}})
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    metadata = {"name": "dependent", "ownerReferences": [reference], "labels": {"l": "1"}}
+    server.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": metadata})
+    server.request("DELETE", "/api/v1/namespaces/default/configmaps/owner", {"propagationPolicy": "Orphan"})
+    path = "/api/v1/namespaces/default/configmaps/dependent"
+    assert eventually(lambda: "ownerReferences" not in server.request("GET", path)["metadata"])
+    entries = server.request("GET", path)["metadata"]["managedFields"]
+    assert [e["fieldsV1"] for e in entries] == [{"f:metadata": {"f:labels": {".": {}, "f:l": {}}}}]
+
+
+def test_conditions_of_others_stay_in_their_places() -> None:
+    foreign = {"type": "Example", "status": "True"}
+    old = {"type": LEFT, "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z", "reason": "r", "message": "m"}
+    remaining = Remaining()
+    remaining.resources["configmaps."] = 1
+    changed = with_conditions([foreign, old], remaining)
+    assert changed[0] == foreign
+    assert changed[1]["message"] == "Some resources are remaining: configmaps. has 1 resource instances"
+    assert changed[1]["lastTransitionTime"] != old["lastTransitionTime"]
+    assert len(changed) == 6
+
+
+def test_a_condition_that_keeps_its_status_keeps_its_time() -> None:
+    old = {"type": HELD, "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z", "reason": "r", "message": "m"}
+    remaining = Remaining()
+    remaining.finalizers["example.com/a"] = 2
+    changed = with_conditions([old], remaining)[0]
+    assert changed["message"].endswith("example.com/a in 2 resource instances")
+    assert changed["lastTransitionTime"] == "2020-01-01T00:00:00Z"
+
+
+def test_failures_are_told_in_order() -> None:
+    failed = {c["type"]: c["message"] for c in with_conditions([], Remaining(failures=["z", "a"]))}[FAILURE]
+    assert failed == "Failed to delete all resource types, 2 remaining: a, z"
