@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aetcd.rpc import rpc_pb2
+from aetcd.rpc import rpc_pb2, rpc_pb2_grpc
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from etcd_fixtures import empty_store, needs_etcd, run
 
 from watchkeeper.kv.errors import AccessDenied
 from watchkeeper.kv.etcd import EtcdConfig, open_etcd
 from watchkeeper.kv.etcd.cluster import REQUIRE_LEADER
+from watchkeeper.kv.etcd.members import connect
 from watchkeeper.kv.etcd.store import EtcdKV
 from watchkeeper.kv.etcd.watching import EtcdWatch, WatchState
 from watchkeeper.testing.etcd import EtcdCluster, running_cluster
@@ -21,9 +24,11 @@ from watchkeeper.testing.kv_suite.case import next_batch, put, summary, take
 pytestmark = needs_etcd
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
-    with running_cluster(tmp_path_factory.mktemp("etcd"), flags=["--auth-token-ttl=1"]) as running:
+@pytest.fixture(scope="module", params=["simple", "jwt"])
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
+    folder = tmp_path_factory.mktemp("etcd")
+    flags = ["--auth-token-ttl=1"] if request.param == "simple" else [jwt_flag(folder)]
+    with running_cluster(folder, flags=flags) as running:
         etcdctl = running.program.with_name("etcdctl")
 
         def ctl(*arguments: str, user: str = "") -> None:
@@ -42,6 +47,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
         ctl("user", "grant-role", "limited", "ours")
         ctl("auth", "enable")
         yield running
+
+
+def jwt_flag(folder: Path) -> str:
+    """Tokens that no member remembers, which are good for a second."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    (folder / "jwt.key").write_bytes(private)
+    (folder / "jwt.pub").write_bytes(public)
+    return f"--auth-token=jwt,pub-key={folder}/jwt.pub,priv-key={folder}/jwt.key,sign-method=RS256,ttl=1s"
 
 
 def with_store(cluster: EtcdCluster, scenario: Callable[[EtcdKV], Awaitable[None]], user: str, password: str) -> None:
@@ -128,6 +143,26 @@ def test_a_token_that_is_not_accepted_any_more_is_replaced(cluster: EtcdCluster)
     with_store(cluster, scenario, "limited", "limitedpw")
 
 
+def test_calls_go_on_over_the_life_of_many_tokens(cluster: EtcdCluster) -> None:
+    async def scenario(kv: EtcdKV) -> None:
+        watch = await kv.watch(b"/ours/")
+        revision, revisions, tokens = 0, [], set()
+        for _ in range(12):
+            await asyncio.gather(*(kv.range(b"/ours/", b"/ours0") for _ in range(3)))
+            revision = await put(kv, b"/ours/k", b"v", revision)
+            revisions.append(revision)
+            tokens.add(kv._cluster.metadata)
+            await asyncio.sleep(0.3)
+        assert [entry[3] for entry in summary(await take(watch, 12))] == revisions
+        late = await kv.watch(b"/ours/", after_revision=revisions[0])
+        assert [entry[3] for entry in summary(await take(late, 11))] == revisions[1:]
+        await kv.optimistic_delete(b"/ours/k", revision)
+        if cluster.members[0]._flags[0].startswith("--auth-token=jwt"):
+            assert len(tokens) > 2
+
+    with_store(cluster, scenario, "limited", "limitedpw")
+
+
 def test_a_watch_that_is_refused_for_its_token_comes_back_with_a_new_one(cluster: EtcdCluster) -> None:
     async def scenario(kv: EtcdKV) -> None:
         watch = await kv.watch(b"/ours/")
@@ -146,13 +181,30 @@ def test_a_watch_that_is_refused_for_its_token_comes_back_with_a_new_one(cluster
     with_store(cluster, scenario, "limited", "limitedpw")
 
 
-def test_credentials_do_no_harm_where_none_are_needed(tmp_path: Path) -> None:
+def test_credentials_do_no_harm_where_none_are_needed_and_help_once_they_are(tmp_path: Path) -> None:
     with running_cluster(tmp_path) as cluster:
 
         async def scenario(kv: EtcdKV) -> None:
-            await put(kv, b"/ours/k")
+            first = await put(kv, b"/ours/k")
+            watch = await kv.watch(b"/ours/")
+            await ask_for_names(cluster, "root", "rootpw")
+            second = await put(kv, b"/ours/k", b"w", first)
+            assert [entry[3] for entry in summary(await take(watch, 1))] == [second]
+            late = await kv.watch(b"/ours/", after_revision=first)
+            assert [entry[3] for entry in summary(await take(late, 1))] == [second]
 
-        with_store(cluster, scenario, "limited", "limitedpw")
+        with_store(cluster, scenario, "root", "rootpw")
+
+
+async def ask_for_names(cluster: EtcdCluster, name: str, password: str) -> None:
+    """Turn authentication on."""
+    (member,) = connect(EtcdConfig(cluster.urls))
+    auth: Any = rpc_pb2_grpc.AuthStub(member._channel)
+    await auth.UserAdd(rpc_pb2.AuthUserAddRequest(name=name, password=password))
+    await auth.RoleAdd(rpc_pb2.AuthRoleAddRequest(name="root"))
+    await auth.UserGrantRole(rpc_pb2.AuthUserGrantRoleRequest(user=name, role="root"))
+    await auth.AuthEnable(rpc_pb2.AuthEnableRequest())
+    await member.close()
 
 
 def test_who_may_not_see_the_status_is_told_that_the_cluster_answers() -> None:
