@@ -41,6 +41,9 @@ def meta(**fields: Any) -> Any:
         ("CSINode", Strategy, 2),
         ("VolumeAttachment", Strategy, 2),
         ("NetworkPolicy", Strategy, 1),
+        ("RuntimeClass", Strategy, 2),
+        ("FlowSchema", Strategy, 1),
+        ("ValidatingWebhookConfiguration", Strategy, 1),
         ("Ingress", StatusStrategy, 1),
         ("PodDisruptionBudget", Strategy, 0),
         ("PodDisruptionBudget", StatusStrategy, 0),
@@ -69,3 +72,14 @@ def test_a_budget_is_judged_before_its_metadata_which_have_no_rules_of_its_own()
     (cause,) = causes(refused.value)
     assert cause.startswith("metadata.labels: ")
     strategy("PodDisruptionBudget").before_create(CTX, {"metadata": meta(name="A b", finalizers=["plain"]), "spec": {}})
+
+
+@pytest.mark.parametrize(("kind", "own"), [("Lease", 1), ("FlowSchema", 0), ("MutatingWebhookConfiguration", 0)])
+def test_kinds_judged_as_new_do_not_see_that_something_changed(kind: str, own: int) -> None:
+    old: Any = {"metadata": meta(), "spec": {}}
+    new: Any = {"metadata": meta(uid="other"), "spec": {}}
+    if not RESOURCES[kind].namespaced:
+        del new["metadata"]["namespace"], old["metadata"]["namespace"]
+    with pytest.raises(ApiError) as refused:
+        strategy(kind).before_update(CTX, new, old)
+    assert causes(refused.value).count('metadata.uid: Invalid value: "other": field is immutable') == 1 + own

@@ -30,7 +30,9 @@ Object = dict[str, Any]
 
 
 _CHANGE = ("change",)
+_NEW = ("new",)
 _NEW_AND_CHANGE = ("new", "change")
+_FLOWS = "flowcontrol.apiserver.k8s.io"
 _PASSES: Mapping[GroupKind, Sequence[str]] = {
     **{
         GroupKind("", kind): _NEW_AND_CHANGE
@@ -59,12 +61,28 @@ _PASSES: Mapping[GroupKind, Sequence[str]] = {
         for kind in ("CSIStorageCapacity", "StorageClass", "VolumeAttributesClass")
     },
     **{GroupKind("storage.k8s.io", kind): ("new", "new") for kind in ("CSINode", "VolumeAttachment")},
+    GroupKind("node.k8s.io", "RuntimeClass"): _NEW_AND_CHANGE,
+    GroupKind("certificates.k8s.io", "CertificateSigningRequest"): _NEW_AND_CHANGE,
+    **{
+        GroupKind("admissionregistration.k8s.io", kind): _NEW
+        for kind in (
+            "MutatingAdmissionPolicy",
+            "MutatingAdmissionPolicyBinding",
+            "MutatingWebhookConfiguration",
+            "ValidatingAdmissionPolicy",
+            "ValidatingAdmissionPolicyBinding",
+            "ValidatingWebhookConfiguration",
+        )
+    },
+    **{GroupKind(_FLOWS, kind): _NEW for kind in ("FlowSchema", "PriorityLevelConfiguration")},
     GroupKind("policy", "PodDisruptionBudget"): (),
 }
 """How often, and by which rules, a kind itself judges the metadata of an updated object, so that bad metadata makes as
 many causes more. Kinds not listed judge the change."""
 _STATUS_PASSES: Mapping[GroupKind, Sequence[str]] = {
     GroupKind("storage.k8s.io", "VolumeAttachment"): ("new", "new"),
+    GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): (),
+    **{GroupKind(_FLOWS, kind): () for kind in ("FlowSchema", "PriorityLevelConfiguration")},
     GroupKind("policy", "PodDisruptionBudget"): (),
 }
 """The same where the status is written."""

@@ -32,7 +32,11 @@ def test_ports_have_names_and_protocols() -> None:
         ({"endpoints": [{}]}, ["endpoints[0].addresses: Required value: must contain at least 1 address"]),
         (
             {"endpoints": [{"addresses": ["fd00::1"]}]},
-            ['endpoints[0].addresses[0]: Invalid value: "fd00::1": must be an IPv4 address'],
+            ['endpoints[0].addresses: Invalid value: "fd00::1": must be an IPv4 address'],
+        ),
+        (
+            {"addressType": "IPv6", "endpoints": [{"addresses": ["FD00::1"]}]},
+            ['endpoints[0].addresses[0]: Invalid value: "FD00::1": must be in canonical form ("fd00::1")'],
         ),
         (
             {"endpoints": [{"addresses": ["127.0.0.1"]}]},

@@ -17,12 +17,19 @@ def runtime_class(handler: str = "fast", **fields: Any) -> Any:
 
 
 TOLERATION = {"key": "k", "operator": "Exists", "effect": "NoSchedule"}
+LASTING = {"key": "k", "operator": "Exists", "effect": "NoExecute"}
 
 
 @pytest.mark.parametrize(
     ("fields", "error"),
     [
         ({"handler": "Not A Label"}, 'handler: Invalid value: "Not A Label": a lowercase RFC 1123 label must'),
+        ({"handler": ""}, "handler: Required value"),
+        (
+            {"scheduling": {"tolerations": [LASTING, {**LASTING, "tolerationSeconds": 5}]}},
+            'scheduling.tolerations[1]: Duplicate value: {"Key":"k","Operator":"Exists","Value":"",'
+            '"Effect":"NoExecute","TolerationSeconds":5}',
+        ),
         ({"overhead": {"podFixed": {"cpu": "-1"}}}, 'overhead.limits[cpu]: Invalid value: "-1": must be greater'),
         ({"scheduling": {"nodeSelector": {"a b": "c"}}}, 'scheduling.nodeSelector: Invalid value: "a b"'),
         ({"scheduling": {"tolerations": [TOLERATION, TOLERATION]}}, "scheduling.tolerations[1]: Duplicate value: "),

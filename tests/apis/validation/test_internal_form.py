@@ -46,6 +46,7 @@ SCHEMA["spec"] = {
         }
     ],
 }
+METHOD = {"distinguisherMethod": {"type": "X"}, "matchingPrecedence": 2}
 LEVEL = body("PriorityLevelConfiguration", "flowcontrol.apiserver.k8s.io/v1")
 LEVEL["metadata"]["name"] = "catch-all"
 LEVEL["spec"] = {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
@@ -54,6 +55,10 @@ LEVEL["spec"] = {"type": "Limited", "limited": {"limitResponse": {"type": "Rejec
 @pytest.mark.parametrize(
     ("new", "error"),
     [
+        (
+            {**SCHEMA, "metadata": {"name": "a"}, "spec": {**SCHEMA["spec"], **METHOD}},
+            'spec.distinguisherMethod.type: Unsupported value: {"Type":"X"}: supported values: "ByNamespace", "ByUser"',
+        ),
         (
             BUDGET,
             'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":"5%",'

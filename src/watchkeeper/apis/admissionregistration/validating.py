@@ -23,6 +23,7 @@ from watchkeeper.apis.admissionregistration.webhooks import GROUP
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.status_metadata import keep_metadata
 from watchkeeper.apis.validation.conditions import validate_conditions
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import validate_label_name
 from watchkeeper.apis.validation.names import byte_length
 from watchkeeper.meta.field import FieldError, duplicate, invalid, not_supported, required
@@ -35,6 +36,7 @@ _ACTIONS = ("Audit", "Deny", "Warn")
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _MAX_ANNOTATIONS = 20
 _MAX_ANNOTATION_EXPRESSION = 5 * 1024
+_ANNOTATION: InternalForm = {"key": ("Key", ""), "valueExpression": ("ValueExpression", "")}
 _NOTHING = "validations or auditAnnotations must contain at least one item"
 
 
@@ -81,7 +83,8 @@ def _annotation_errors(annotations: Sequence[Part], policy: str, scope: Scope) -
     seen: set[str] = set()
     if len(annotations) > _MAX_ANNOTATIONS:
         why = f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"
-        errors.append(invalid("spec.auditAnnotations", annotations, why))
+        shown = [internal_form(each, _ANNOTATION) for each in annotations]
+        errors.append(invalid("spec.auditAnnotations", shown, why))
     for i, annotation in enumerate(annotations):
         path, key = f"spec.auditAnnotations[{i}]", annotation.get("key") or ""
         if policy:

@@ -18,7 +18,7 @@ from watchkeeper.apis.validation.names import (
     is_label_value,
     name_is_dns_subdomain,
 )
-from watchkeeper.apis.validation.net import validate_legacy_ip
+from watchkeeper.apis.validation.net import validate_ip, validate_legacy_ip
 from watchkeeper.meta.field import FieldError, duplicate, invalid, required, too_many
 
 Object = dict[str, Any]
@@ -64,7 +64,7 @@ def _one_endpoint(endpoint: Mapping[str, Any], path: str, kind: str) -> list[Fie
     elif len(addresses) > _MAX_ADDRESSES:
         errors.append(too_many(at, len(addresses), _MAX_ADDRESSES))
     for i, address in enumerate(addresses):
-        errors += _address_errors(address, f"{at}[{i}]", kind)
+        errors += _address_errors(address, at, i, kind)
     node, hostname = endpoint.get("nodeName"), endpoint.get("hostname")
     if node is not None:
         errors += [invalid(f"{path}.nodeName", node, text) for text in name_is_dns_subdomain(node)]
@@ -79,17 +79,19 @@ def _one_endpoint(endpoint: Mapping[str, Any], path: str, kind: str) -> list[Fie
     return errors + _hint_errors(hints.get("forNodes") or (), f"{path}.hints.forNodes", name_is_dns_subdomain)
 
 
-def _address_errors(address: str, path: str, kind: str) -> list[FieldError]:
+def _address_errors(address: str, addresses: str, i: int, kind: str) -> list[FieldError]:
+    """IPv4 addresses may have other forms than the canonical one. An address of the other family is blamed on all."""
+    path = f"{addresses}[{i}]"
     if kind == "FQDN":
         return validate_domain_name(address, path)
     if kind not in ("IPv4", "IPv6"):
         return []
-    wrong = validate_legacy_ip(address, path)
+    wrong = validate_legacy_ip(address, path) if kind == "IPv4" else validate_ip(address, path)
     if wrong:
         return wrong
     errors: list[FieldError] = []
     if is_ipv6(address) != (kind == "IPv6"):
-        errors.append(invalid(path, address, f"must be an {kind} address"))
+        errors.append(invalid(addresses, address, f"must be an {kind} address"))
     return errors + validate_endpoint_ip(address, path)
 
 

@@ -31,7 +31,8 @@ def validate_spec(spec: Part, name: str) -> list[FieldError]:
         errors.append(invalid(path, precedence, "only the schema named 'exempt' may have matchingPrecedence 1"))
     method = spec.get("distinguisherMethod")
     if method is not None and method.get("type") not in _METHODS:
-        errors.append(not_supported("spec.distinguisherMethod.type", method, _METHODS))
+        shown = {"Type": method.get("type") or ""}
+        errors.append(not_supported("spec.distinguisherMethod.type", shown, _METHODS))
     level, path = (spec.get("priorityLevelConfiguration") or {}).get("name"), "spec.priorityLevelConfiguration.name"
     if level:
         errors += [invalid(path, level, text) for text in name_is_dns_subdomain(level)]

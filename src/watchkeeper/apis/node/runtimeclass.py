@@ -13,12 +13,13 @@ from watchkeeper.apis.validation.internal_form import InternalForm, internal_for
 from watchkeeper.apis.validation.metadata import validate_immutable, validate_labels
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.resources import validate_requirements
-from watchkeeper.meta.field import FieldError, duplicate, invalid
+from watchkeeper.meta.field import FieldError, duplicate, invalid, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
 
 GROUP = "node.k8s.io"
+_TOLERATION_KEY = ("key", "operator", "value", "effect")
 _TOLERATION: InternalForm = {
     "key": ("Key", ""),
     "operator": ("Operator", ""),
@@ -35,7 +36,9 @@ def default_runtime_class(runtime_class: Object) -> None:
 
 def _validate(runtime_class: Object) -> list[FieldError]:
     handler = runtime_class.get("handler", "")
-    errors = [invalid("handler", handler, text) for text in is_dns1123_label(handler)]
+    errors = [invalid("handler", handler, text) for text in is_dns1123_label(handler)] if handler else []
+    if not handler:
+        errors.append(required("handler"))
     overhead = runtime_class.get("overhead")
     if overhead is not None:
         errors += validate_requirements({"limits": overhead.get("podFixed") or {}}, "overhead")
@@ -43,8 +46,9 @@ def _validate(runtime_class: Object) -> list[FieldError]:
     errors += validate_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
     tolerations, path = scheduling.get("tolerations") or [], "scheduling.tolerations"
     errors += validate_tolerations(tolerations, path)
-    shown = [internal_form(each, _TOLERATION) for each in tolerations]
-    return errors + [duplicate(f"{path}[{i}]", each) for i, each in enumerate(shown) if each in shown[:i]]
+    keys = [tuple(each.get(name) or "" for name in _TOLERATION_KEY) for each in tolerations]
+    repeated = (i for i, key in enumerate(keys) if key in keys[:i])
+    return errors + [duplicate(f"{path}[{i}]", internal_form(tolerations[i], _TOLERATION)) for i in repeated]
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
