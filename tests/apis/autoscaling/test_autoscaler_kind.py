@@ -111,4 +111,7 @@ def test_the_table_compares_metrics_with_their_targets() -> None:
     cells = row(obj)
     assert cells["Reference"] == "Deployment/d"
     assert cells["Targets"] == "cpu: 20%/50%, <unknown>/10 + 1 more..."
+    obj["spec"]["metrics"] = [pods]
+    obj["status"]["currentMetrics"] = [{"type": "Pods", "pods": {"metric": {"name": "m"}, "current": {}}}]
+    assert row(obj)["Targets"] == "<nil>/10"
     assert (cells["MinPods"], cells["MaxPods"], cells["Replicas"]) == ("1", 3, 0)

@@ -4,7 +4,9 @@ import copy
 from typing import Any
 
 import pytest
-from kind_writer import create, created, read, row, update, update_status
+from kind_writer import BEHAVIORS, create, created, read, row, update, update_status
+
+from watchkeeper.meta.gvk import GroupKind
 
 PARENT = {"resource": "services", "namespace": "n", "name": "s"}
 
@@ -117,7 +119,10 @@ def test_whom_an_address_belongs_to_stays() -> None:
     (error,) = update(old, address(parentRef={**PARENT, "name": "other"})).errors
     assert error.startswith("spec.parentRef: Invalid value: ")
     assert error.endswith("field is immutable")
-    assert row(old)["ParentRef"] == "services/n/s"
+    table = BEHAVIORS.of(GroupKind("networking.k8s.io", "IPAddress")).table
+    assert table is not None
+    assert [column.name for column in table.columns] == ["Name", "ParentRef"]
+    assert table.cells(old, 0.0)[1:] == ["services/n/s", "<unknown>"]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ Object = dict[str, Any]
 _CPU_SHARE = 80
 _PERIOD = 15
 _UP_PODS, _UP_PERCENT, _DOWN_PERCENT = 4, 100, 100
+_NO_QUANTITY = "<nil>"
+"""How Go prints a quantity that is missing."""
 _SHOWN = 2
 """Metrics in a cell."""
 
@@ -85,9 +87,9 @@ def _metric_text(metric: Object, status: Object) -> str:
         case "External" | "Object":
             if average is not None:
                 return f"{current.get('averageValue') or printing.UNKNOWN}/{average} (avg)"
-            return f"{_value(found, current, 'value')}/{target.get('value') or 0}"
+            return f"{_value(found, current, 'value')}/{target.get('value') or _NO_QUANTITY}"
         case "Pods":
-            return f"{_value(found, current, 'averageValue')}/{average or 0}"
+            return f"{_value(found, current, 'averageValue')}/{average or _NO_QUANTITY}"
         case "Resource" | "ContainerResource":
             name = source.get("name") or ""
             if average is not None:
@@ -99,8 +101,8 @@ def _metric_text(metric: Object, status: Object) -> str:
 
 
 def _value(found: Object | None, current: Object, field: str) -> str:
-    """A quantity that was measured: 0 where the status of the metric has none."""
-    return printing.UNKNOWN if found is None else str(current.get(field) or 0)
+    """A quantity that was measured, where there is a status of the metric."""
+    return printing.UNKNOWN if found is None else current.get(field) or _NO_QUANTITY
 
 
 def _cells(autoscaler: Object, now: float) -> list[Any]:
