@@ -39,9 +39,11 @@ def _walk(node: Structural, path: str, meta: str | None, errors: list[FieldError
             errors.append(invalid(where, in_key_order(node.default), "must not have unknown fields"))
         found = _metadata_default(node, where, meta) if meta is not None else _resource_errors(node, where)
         errors += found or _value_errors(node, where)
-    if node.items is not None:
+    if node.items is not None and not node.items.plain:
         _walk(node.items, f"{path}.items", meta, errors, pruned)
     for name, child in node.properties.items():
+        if child.plain:
+            continue
         inner = name if node.embedded and name in _META else meta
         _walk(child, f"{path}.properties[{name}]", inner, errors, pruned)
 

@@ -78,9 +78,15 @@ class _Check:
     def node(
         self, schema: Json, path: str, place: _Place, scope: RuleScope | None, *, is_root: bool = False
     ) -> SchemaErrors:
-        if _LOOKED_AT.isdisjoint(schema) and schema.get("type") in TYPES:
+        if _is_plain(schema):
             return SchemaErrors([], [])
-        found = SchemaErrors(self.standard(schema, path, place), [])
+        found = SchemaErrors([], [])
+        if _is_usual(schema):
+            self.additional(schema, path, place, scope, found)
+            self.properties(schema, path, place, scope, found, is_root)
+            self.items(schema, path, place, scope, found)
+            return found
+        found.schema = self.standard(schema, path, place)
         if schema.get("uniqueItems"):
             text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
             found.schema.append(forbidden(f"{path}.uniqueItems", text))
@@ -123,6 +129,8 @@ class _Check:
             place = _forbid_old_self(place, path)
         is_resource = is_root or schema.get("x-kubernetes-embedded-resource")
         for name, sub in (schema.get("properties") or {}).items():
+            if _is_plain(sub):
+                continue
             here = place
             if is_resource and name in _META:
                 here = replace(here, inside_meta=True)
@@ -138,6 +146,8 @@ class _Check:
         if schema.get("x-kubernetes-list-type") != "map":
             place = _forbid_old_self(place, path)
         if isinstance(items, dict):
+            if _is_plain(items):
+                return
             found.add(self.node(items, f"{path}.items", place, _child(scope, lambda s: s.items())))
             return
         for i, sub in enumerate(items):
@@ -176,6 +186,17 @@ _LOOKED_AT = (
     | LIST_AND_MAP_KEYWORDS
 )
 """All keywords that are checked, but the type: most nodes have none of them."""
+_UNUSUAL = _LOOKED_AT - {"properties", "additionalProperties", "items"}
+
+
+def _is_plain(schema: Json) -> bool:
+    """Whether nothing but a known type has to be looked at."""
+    return _LOOKED_AT.isdisjoint(schema) and schema.get("type") in TYPES
+
+
+def _is_usual(schema: Json) -> bool:
+    """Whether nothing but a known type and what is below has to be looked at."""
+    return _UNUSUAL.isdisjoint(schema) and schema.get("type") in TYPES and not isinstance(schema.get("items"), list)
 
 
 def _is_given(schema: Json, keyword: str) -> bool:

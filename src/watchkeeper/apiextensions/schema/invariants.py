@@ -35,14 +35,15 @@ def validate_structural(root: Structural, path: str) -> list[FieldError]:
 def _invariants(node: Structural, level: _Level, path: str, errors: list[FieldError]) -> None:
     if node.type == "array" and node.items is None:
         errors.append(required(f"{path}.items", "must be specified"))
-    if node.items is not None:
+    if node.items is not None and not node.items.plain:
         _invariants(node.items, _Level.ITEM, f"{path}.items", errors)
     for name, child in node.properties.items():
-        _invariants(child, _Level.FIELD, f"{path}.properties[{name}]", errors)
+        if not child.plain:
+            _invariants(child, _Level.FIELD, f"{path}.properties[{name}]", errors)
     if node.has_additional:
         if level is _Level.ROOT:
             errors.append(forbidden(f"{path}.additionalProperties", "must not be used at the root"))
-        if node.additional is not None:
+        if node.additional is not None and not node.additional.plain:
             _invariants(node.additional, _Level.FIELD, f"{path}.additionalProperties", errors)
     _extensions(node, path, errors)
     skip_any = node.source.get("anyOf") == _INT_OR_STRING

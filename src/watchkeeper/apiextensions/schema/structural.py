@@ -29,6 +29,9 @@ _STRUCTURE = frozenset(
     | _UNSUPPORTED.keys()
 )
 """All keywords that are read, but the type: most nodes have none of them."""
+_NESTING = frozenset({"properties", "items", "additionalProperties"})
+_UNCOMMON = _STRUCTURE - _NESTING
+_PLAIN_TYPES = frozenset({"boolean", "integer", "number", "object", "string"})
 
 
 class NotStructural(ValueError):
@@ -87,6 +90,8 @@ class Structural:
     any_of: tuple[Structural, ...] = ()
     one_of: tuple[Structural, ...] = ()
     negated: Structural | None = None
+    plain: bool = False
+    """Whether it is a field that has a type, and nothing that could be wrong."""
 
     def __repr__(self) -> str:
         return f"<Structural {self.type or '?'}>"
@@ -120,7 +125,8 @@ class Structural:
 def read_structural(schema: Json) -> Structural:
     """Read a node and all below. Raises NotStructural."""
     if _STRUCTURE.isdisjoint(schema):
-        return Structural(source=schema, type=schema.get("type") or "")
+        kind = schema.get("type") or ""
+        return Structural(source=schema, type=kind, plain=kind in _PLAIN_TYPES and "pattern" not in schema)
     if not _UNSUPPORTED.keys().isdisjoint(schema):
         for key, name in _UNSUPPORTED.items():
             if schema.get(key) not in (None, "", {}):
@@ -131,6 +137,16 @@ def read_structural(schema: Json) -> Structural:
     if isinstance(items, list):
         raise NotStructural("OpenAPIV3Schema 'items' must be a schema, but is an array")
     additional = schema.get("additionalProperties")
+    if _UNCOMMON.isdisjoint(schema):
+        return Structural(
+            source=schema,
+            type=schema.get("type") or "",
+            properties={name: read_structural(sub) for name, sub in (schema.get("properties") or {}).items()},
+            items=read_structural(items) if items is not None else None,
+            additional=read_structural(additional) if isinstance(additional, dict) else None,
+            open_map=isinstance(additional, dict) or additional is True,
+            closed_map=additional is False,
+        )
     default = schema.get("default")
     return Structural(
         source=schema,
