@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from watchkeeper.endpoints.negotiation import JSON, PROTOBUF, YAML, Accepted, content_type, negotiate
+from watchkeeper.endpoints.negotiation import JSON, PROTOBUF, YAML, Accepted, content_type, negotiate, negotiate_watch
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.request.request import Request
 
@@ -61,6 +61,14 @@ def test_paths_of_built_in_kinds_have_to_be_asked_for_a_type_that_there_is(heade
     with pytest.raises(ApiError, match="Available representations: application/json, application/yaml") as refused:
         chosen(header)
     assert (refused.value.code, refused.value.details) == (406, {})
+
+
+def test_what_can_be_watched_says_so_where_nothing_is_acceptable() -> None:
+    streams = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+    with pytest.raises(ApiError, match=f"application/vnd.kubernetes.protobuf, {streams}$"):
+        negotiate(request(accept="text/plain"), protobuf=True, streams=True)
+    with pytest.raises(ApiError, match=f", {streams}$"):
+        negotiate_watch(request(accept="text/plain"), protobuf=True)
 
 
 def test_paths_of_custom_resources_know_ranges() -> None:

@@ -148,3 +148,31 @@ def test_a_watch_of_lists_ends_at_the_first_object(server: Handle, media_type: s
     path = "/api/v1/namespaces/default/services?watch=true&timeoutSeconds=60"
     with urllib.request.urlopen(urllib.request.Request(server.url + path, headers=headers), timeout=10) as answer:
         assert (answer.status, answer.read()) == (200, b"")
+
+
+MARKED = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=no"
+
+
+def first_mark(server: Handle, path: str, accept: str, query: str = "") -> Any:
+    headers = {"Authorization": f"Bearer {server.token}", "Accept": accept}
+    request = urllib.request.Request(f"{server.url}{path}?{MARKED}{query}", headers=headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        event = json.loads(answer.readline())
+    assert event["type"] == "BOOKMARK"
+    return event["object"]
+
+
+@pytest.mark.parametrize("include", ["", "None", "Metadata", "Object"])
+def test_the_mark_of_a_watched_table_is_in_its_row_whatever_rows_are_to_include(server: Handle, include: str) -> None:
+    query = f"&includeObject={include}" if include else ""
+    (row,) = first_mark(server, CONFIG_MAPS, TABLE, query)["rows"]
+    shown = row["object"]
+    assert shown["kind"] == ("ConfigMap" if include == "Object" else "PartialObjectMetadata")
+    assert shown["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+def test_a_mark_was_never_created(server: Handle) -> None:
+    partial = first_mark(server, CONFIG_MAPS, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+    assert sorted(partial["metadata"]) == ["annotations", "resourceVersion"]
+    roles = first_mark(server, "/apis/rbac.authorization.k8s.io/v1/clusterroles", TABLE)
+    assert roles["rows"][0]["cells"] == ["", "0001-01-01T00:00:00Z"]

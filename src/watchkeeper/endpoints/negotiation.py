@@ -19,6 +19,7 @@ YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 ACCEPTED = (JSON, YAML, PROTOBUF)
 STREAMS = ("application/json;stream=watch", f"{PROTOBUF};stream=watch")
+_WATCHED = (*ACCEPTED, *STREAMS)
 ANY = frozenset({"*/*", "application/*"})
 """The ranges that JSON is in."""
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
@@ -48,19 +49,26 @@ PLAIN = Accepted(JSON)
 
 
 def negotiate(
-    request: Request, *, protobuf: bool, transforms: bool = True, tables: bool = True, named: bool | None = None
+    request: Request,
+    *,
+    protobuf: bool,
+    transforms: bool = True,
+    tables: bool = True,
+    named: bool | None = None,
+    streams: bool = False,
 ) -> Accepted:
     """The form to answer a request in. Raises a 406 when the client accepts none.
 
     `protobuf` says whether what is asked for has a form in protobuf: built-in kinds have, custom resources have not.
     `transforms` says whether it may be transformed at all, `tables` whether into Tables, too; `named` whether a range
-    of types is no answer to what is wanted, which is so wherever there is protobuf unless it is told.
+    of types is no answer to what is wanted, which is so wherever there is protobuf unless it is told. `streams` says
+    whether what is asked for could also be watched, as a refusal tells.
     """
     header = request.header(b"accept")
     found: Accepted | None = PLAIN
     if header not in ("", JSON, "*/*"):
         if protobuf if named is None else named:
-            require_named(header, ACCEPTED)
+            require_named(header, _WATCHED if streams else ACCEPTED)
         found = accepted_form(header, transforms=transforms, tables=tables, protobuf=protobuf)
     if found is None:
         raise not_acceptable()
@@ -71,7 +79,7 @@ def negotiate(
 
 def negotiate_watch(request: Request, *, protobuf: bool) -> Accepted:
     """The form of a watch's events. Raises a 406 when the first choice cannot be streamed."""
-    found = negotiate(request, protobuf=protobuf)
+    found = negotiate(request, protobuf=protobuf, streams=True)
     if found.media_type == YAML:
         raise errors.not_acceptable(f"only the following media types are accepted: {', '.join(STREAMS)}")
     return found

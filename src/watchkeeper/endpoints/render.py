@@ -233,9 +233,7 @@ class MetadataRenderer(Renderer):
 
     def bookmark(self, event: WatchEvent, first: bool) -> Object:
         """A bookmark is PartialObjectMetadata too."""
-        found = partial_metadata({"metadata": bookmark_metadata(event)}, self.version)
-        found["metadata"].setdefault("creationTimestamp", None)
-        return found
+        return partial_metadata({"metadata": bookmark_metadata(event)}, self.version)
 
 
 class TableRenderer(Renderer):
@@ -307,8 +305,12 @@ class TableRenderer(Renderer):
         meta = bookmark_metadata(event)
         empty: Object = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": meta}
         obj = self.scope.kind.decode(empty, None) if self.scope.kind.builtin else empty
+        shown = self._row(obj)
+        if shown["object"] is None and event.initial_events_end:
+            # The mark is in the row's object: it is sent to those, too, who asked for none.
+            shown["object"] = partial_metadata(obj, self.version)
         table_meta = {"resourceVersion": meta["resourceVersion"]}
-        return self._table([self._row(obj)], table_meta, self._columns if first else None)
+        return self._table([shown], table_meta, self._columns if first else None)
 
 
 def bookmark_metadata(event: WatchEvent) -> Object:

@@ -19,10 +19,13 @@ _CREATED_DESCRIPTION = (
     " https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
 )
 
+_NEVER = "0001-01-01T00:00:00Z"
+"""The zero time as Go writes it: that of an object which was not created, such as a bookmark's."""
+
 
 def _default_cells(obj: Object, now: float) -> list[Any]:
     meta = obj["metadata"]
-    return [meta.get("name", ""), meta.get("creationTimestamp")]
+    return [meta.get("name", ""), meta.get("creationTimestamp") or _NEVER]
 
 
 DEFAULT_TABLE = TableSpec(

@@ -28,7 +28,7 @@ GZIP_THRESHOLD = 128 * 1024
 
 async def list_collection(request: Request, scope: Scope) -> Response:
     """Answer a list."""
-    accepted = negotiate(request, protobuf=scope.kind.builtin)
+    accepted = negotiate(request, protobuf=scope.kind.builtin, streams=True)
     params = read_list_params(request, watch=False)
     options = list_options(params, predicate(request, scope, params))
     renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
