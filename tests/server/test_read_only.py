@@ -211,6 +211,8 @@ def test_an_etcd_is_as_it_was_afterwards(etcd: str) -> None:
             assert refusal(server, "PATCH", f"{NAMESPACED}/{path}", {"metadata": {"labels": {"a": "b"}}})["code"] == 403
         unsafe = "?ignoreStoreReadErrorWithClusterBreakingPotential=true"
         refused = refusal(server, "DELETE", f"{NAMESPACED}/secrets/broken{unsafe}")
-        assert "opened for reading only" in refused["message"]
+        assert (refused["code"], refused["reason"]) == (403, "Forbidden")
+        why = "the storage was opened for reading only, nothing is written to it"
+        assert refused["message"] == f'secrets "broken" is forbidden: {why}'
         time.sleep(0.3)
     assert on_etcd(everything) == before

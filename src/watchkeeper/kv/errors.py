@@ -50,6 +50,10 @@ class AccessDenied(Unavailable):
     """The store does not let this client in, or not do that. The message says what to correct."""
 
 
+class ReadOnly(KVError):
+    """The store was opened for reading only."""
+
+
 class LeaseNotFound(KVError):
     """The lease named does not exist or has expired."""
 

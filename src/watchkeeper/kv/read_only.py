@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from watchkeeper.kv.errors import KVError
+from watchkeeper.kv.errors import ReadOnly
 from watchkeeper.kv.interface import KV, GetResult, RangeResult, Status, TxnResult, Watch
-
-
-class ReadOnly(KVError):
-    """The store was opened for reading only."""
 
 
 class ReadOnlyKV:
@@ -95,4 +91,4 @@ class ReadOnlyKV:
 
 
 def _refusal() -> ReadOnly:
-    return ReadOnly("the storage was opened for reading only: nothing is written to it")
+    return ReadOnly("the storage was opened for reading only, nothing is written to it")

@@ -48,6 +48,8 @@ def to_api_error(error: storage.StorageError, resource: GroupResource, name: str
             return errors.too_many_requests(str(error), error.retry_after)
         case storage.ObjectTooLarge():
             return errors.ObjectTooLarge()
+        case storage.ReadOnly():
+            return errors.forbidden(resource, name, str(error))
         case storage.Refused():
             return ApiError(500, "", str(error))
         case storage.StorageTimeout() if verb != "list":

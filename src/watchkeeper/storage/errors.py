@@ -73,6 +73,10 @@ class Refused(Unreachable):
     """The key-value store answers, but refuses, and will again. The message is what it said, and for the client."""
 
 
+class ReadOnly(StorageError):
+    """The key-value store was opened for reading only."""
+
+
 class StorageTimeout(StorageError):
     """The deadline passed; a write may or may not have taken effect."""
 

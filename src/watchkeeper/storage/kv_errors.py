@@ -22,6 +22,8 @@ def translate(error: kv.KVError, key: str = "", *, expired: str = LIST_EXPIRED) 
     match error:
         case kv.Compacted():
             return errors.Expired(expired)
+        case kv.ReadOnly():
+            return errors.ReadOnly(str(error), key)
         case kv.Timeout():
             return errors.StorageTimeout(f"request to the key-value store did not complete in time: {error}", key)
         case kv.Unavailable() | kv.Closed():
