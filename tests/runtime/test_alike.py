@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from watchkeeper.apis.builtin import builtin_scheme
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
-from watchkeeper.runtime.alike import Memo
+from watchkeeper.runtime.alike import MARK, Memo, Specs
 from watchkeeper.runtime.codec import decode_body
 from watchkeeper.runtime.managedfields import FieldManager, excluding
 
@@ -118,11 +119,11 @@ def pod(change: int, metadata: int, extra: bool) -> Object:
     return obj
 
 
-def made(scheme: Any, manager: FieldManager, obj: Object) -> Any:
+def made(scheme: Any, manager: FieldManager, body: bytes) -> Any:
     """What a create makes of a body: the object with its record, or the refusal; and the strict errors."""
     kind = scheme.kind(POD)
     try:
-        decoded = decode_body(scheme, kind, json.dumps(obj).encode(), strict=True)
+        decoded = decode_body(scheme, kind, body, strict=True)
     except ApiError as error:
         return error.message
     new = manager.update(None, decoded.obj, "me")
@@ -134,15 +135,55 @@ def made(scheme: Any, manager: FieldManager, obj: Object) -> Any:
     return outcome
 
 
-@settings(max_examples=60, deadline=None)
+def compact(obj: Object) -> bytes:
+    return json.dumps(obj, separators=(",", ":")).encode()
+
+
+SPELLINGS: list[Callable[[Object], bytes]] = [
+    lambda obj: json.dumps(obj).encode(),
+    compact,
+    lambda obj: json.dumps(obj, indent=1).encode(),
+    lambda obj: compact(dict(reversed(obj.items()))),
+    lambda obj: compact(obj).replace(b'"spec"', b'"sp\\u0065c"'),
+    lambda obj: compact(obj)[:-1] + b',"spec":' + compact(obj["spec"]) + b"}",
+    lambda obj: compact(obj)[:-1] + b',"spec":"a known spec"}',
+    lambda obj: compact(obj)[:-1] + b',"spec":{}}',
+    lambda obj: b'{"spec":1,' + compact(obj)[1:],
+    lambda obj: compact({"status": {"spec": obj["spec"]}, **obj, "unknown": {"spec": obj["spec"]}}),
+    lambda obj: compact({"unknown": {"spec": obj["spec"]}, **obj, "spec": "a known spec"}),
+    lambda obj: compact({"unknown": {"spec": obj["spec"]}, **obj, "spec": "a known spec"}).replace(
+        b'"a known', b'"a \\u006bnown'
+    ),
+    lambda obj: compact({**obj, "spec": "a known spec"}),
+    lambda obj: compact({**obj, "kind": "PodTemplate"}),
+    lambda obj: compact({**obj, "apiVersion": "v2"}),
+    lambda obj: compact({**obj, "kind": "Pod", "status": {"hostIP": "\u00e4", "phase": obj["spec"]}}),
+    lambda obj: compact(obj)[:-1],
+    lambda obj: compact(obj) + b"}",
+    lambda obj: compact(obj).replace(b'"name":"main"', b'"name":"main","name":"main"'),
+    lambda obj: compact(obj).replace(b'"name":"main"', b'"name":"\xc3\xa4"'),
+    lambda obj: compact(obj).replace(b'"name":"main"', b'"name":"\xff"'),
+    lambda obj: b"[" + compact(obj) + b"]",
+]
+"""Bodies as clients may write them, soundly or not."""
+
+
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.integers(0, len(CHANGES) - 1), st.integers(0, len(METADATA) - 1), st.booleans()),
+        st.tuples(
+            st.integers(0, len(CHANGES) - 1),
+            st.integers(0, len(METADATA) - 1),
+            st.booleans(),
+            st.integers(0, len(SPELLINGS) - 1),
+        ),
         min_size=2,
         max_size=12,
     )
 )
-def test_bodies_become_the_same_whether_or_not_some_like_them_were_seen(chosen: list[tuple[int, int, bool]]) -> None:
+def test_bodies_become_the_same_whether_or_not_some_like_them_were_seen(
+    chosen: list[tuple[int, int, bool, int]],
+) -> None:
     remembering, forgetting = builtin_scheme(), builtin_scheme()
     forgetting.kind(POD).specs = None
     assert remembering.kind(POD).specs is not None
@@ -153,6 +194,39 @@ def test_bodies_become_the_same_whether_or_not_some_like_them_were_seen(chosen: 
         )
 
     first, second = manager(remembering), manager(forgetting)
-    for each in [*chosen, *chosen]:
-        obj = pod(*each)
-        assert made(remembering, first, obj) == made(forgetting, second, obj)
+    for change, metadata, extra, spelling in [*chosen, *chosen, *chosen]:
+        body = SPELLINGS[spelling](pod(change, metadata, extra))
+        assert made(remembering, first, body) == made(forgetting, second, body)
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS[:2])
+def test_a_spec_is_recognized_by_its_bytes_from_the_third_body_on(spelling: Callable[[Object], bytes]) -> None:
+    scheme = builtin_scheme()
+    specs = scheme.kind(POD).specs
+    assert specs is not None
+    for number in range(2):
+        assert specs.recognize(spelling(pod(0, 1, False))) is None, number
+        decode_body(scheme, scheme.kind(POD), spelling(pod(0, 0, False)), strict=True)
+    for extra in (False, True):
+        body = spelling(pod(0, 1, extra))
+        found = specs.recognize(body)
+        assert found is not None
+        assert json.loads(found.rest) == {**json.loads(body), "spec": MARK}
+    assert specs.recognize(spelling(pod(1, 1, False))) is None
+    assert specs.recognize(b"{}") is None
+
+
+def test_spellings_that_never_come_again_are_learned_more_and_more_rarely() -> None:
+    specs = Specs(lambda _: None)
+    key = specs.key({"a": 1}) or b""
+    specs.add(key, {"a": 1})
+    known = specs.find(key)
+    assert known is not None
+    for number in range(200):
+        specs.learn(b'{"spec":{"a":%b1}}' % (b" " * number), key, known)
+    learned = sum(specs.recognize(b'{"spec":{"a":%b1}}' % (b" " * number)) is not None for number in range(200))
+    assert learned == 8
+    specs.learn(b'{"spec":{"a":2}}', key, known)
+    specs.learn(b'{"spec":{"a"', key, known)
+    specs.learn(b"{}", key, known)
+    assert specs.recognize(b'{"spec":{"a":2}}') is None

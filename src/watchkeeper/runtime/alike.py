@@ -6,8 +6,9 @@ part with that text, for ever. Only what depends on nothing else may be remember
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
@@ -19,6 +20,12 @@ _MAX_BYTES = 16_384
 _PATIENCE = 32
 """So many parts in a row that nobody has seen before, and only each sixteenth is looked up from then on."""
 _SAMPLE = 16
+_MAX_TEXTS = 8
+"""So many spellings of specs are compared with a body, the one that was met last first."""
+_SPEC = b'"spec":'
+MARK = "a known spec"
+_MARK = orjson.dumps(MARK)
+_read_one = json.JSONDecoder().raw_decode
 
 
 class Memo(Generic[V]):
@@ -74,23 +81,70 @@ class KnownSpec:
         """The set of fields that who makes it owns in it, once that is known."""
 
 
+class Recognized(NamedTuple):
+    """A body that has a known spec where it names one first: what is known, and the body with a mark in its place.
+
+    The mark is a JSON value as the spec's text is one, and nowhere else in the body (unless escapes spell it). So if
+    parsing finds it as the object's spec, the body has the known one there; if not, the text stands somewhere else.
+    """
+
+    known: KnownSpec
+    rest: bytes
+
+
 class Specs:
     """The specs of one kind at one version, whose decoding and defaults depend on nothing else in the object."""
 
-    __slots__ = ("_given", "_known", "default_rest", "key")
+    __slots__ = ("_given", "_known", "_texts", "_unused", "default_rest", "key")
 
     def __init__(self, default_rest: Callable[[Object], None]) -> None:
         """`default_rest` fills in defaults outside of the spec, in place."""
         self.default_rest = default_rest
         self._known: Memo[KnownSpec] = Memo()
         self._given: tuple[Object, KnownSpec] | None = None
+        self._texts: list[tuple[bytes, KnownSpec]] = []
+        self._unused = 0
         self.key = self._known.key
 
-    def take(self, key: bytes) -> Object | None:
-        """A spec of the caller's own, decoded and with its defaults, in place of the one with this text; if known."""
-        known = self._known.get(key)
-        if known is None:
+    def recognize(self, body: bytes) -> Recognized | None:
+        """Find a spec in a JSON text by its very bytes, as one client writes them for all objects of a workload."""
+        at = _spec_in(body)
+        if at < 0:
             return None
+        for index, (text, known) in enumerate(self._texts):
+            if body.startswith(text, at):
+                self._unused = 0
+                if index:
+                    self._texts.insert(0, self._texts.pop(index))
+                rest = b"%b%b%b" % (body[:at], _MARK, body[at + len(text) :])
+                return Recognized(known, rest) if rest.count(_MARK) == 1 else None
+        return None
+
+    def learn(self, body: bytes, key: bytes, known: KnownSpec) -> None:
+        """Remember how a body that repeats no field spells the spec with this text, if it is the first that it names.
+
+        Where that is of no use it is done more and more rarely.
+        """
+        self._unused += 1
+        if self._unused > _PATIENCE and self._unused % _SAMPLE:
+            return
+        at = _spec_in(body)
+        try:
+            _, end = _read_one(following := body[at:].decode())
+        except ValueError:
+            return
+        text = following[:end].encode()
+        if at < 0 or len(text) > _MAX_BYTES or orjson.dumps((orjson.loads(text),)) != key:
+            return
+        self._texts.insert(0, (text, known))
+        del self._texts[_MAX_TEXTS:]
+
+    def find(self, key: bytes) -> KnownSpec | None:
+        """What is known of the spec with this text."""
+        return self._known.get(key)
+
+    def give(self, known: KnownSpec) -> Object:
+        """A spec of the caller's own, decoded and with its defaults."""
         spec: Object = orjson.loads(known.text)
         self._given = (spec, known)
         return spec
@@ -100,6 +154,15 @@ class Specs:
         self._known.add(key, KnownSpec(spec))
 
     def known(self, spec: Any) -> KnownSpec | None:
-        """What is known of the very spec that was taken last, which nobody has changed; for one question."""
+        """What is known of the very spec that was given last, which nobody has changed; for one question."""
         given, self._given = self._given, None
         return given[1] if given is not None and given[0] is spec else None
+
+
+def _spec_in(body: bytes) -> int:
+    """Where the value of the first field called spec may begin, -1 for nowhere."""
+    at = body.find(_SPEC)
+    if at < 0:
+        return -1
+    at += len(_SPEC)
+    return at + 1 if body.startswith(b" ", at) else at

@@ -14,7 +14,7 @@ import orjson
 
 from watchkeeper.meta.errors import ApiError, bad_request, internal_error
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
-from watchkeeper.runtime.alike import Specs
+from watchkeeper.runtime.alike import MARK, KnownSpec, Specs
 from watchkeeper.runtime.json_text import JsonError, number_as_written, read_json
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields, settled
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Object, Scheme
@@ -54,8 +54,9 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
     What the body leaves out of kind and apiVersion is taken from `expected`. A body of another version of the same
     kind is decoded as that; `check_version` refuses it where it must be refused, which is after strict errors.
     """
+    alike = _parse_alike(expected.specs, body) if expected.specs is not None and strict and not yaml else None
     try:
-        parsed, repeated = _parse(body, yaml=yaml)
+        parsed, repeated = (alike[0], None) if alike is not None else _parse(body, yaml=yaml)
         gvk = _said_kind(parsed, expected.gvk)
     except ValueError as error:
         raise _unrecognized(expected, body, str(error)) from None
@@ -66,7 +67,12 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
         gvk = GroupVersionKind("", "", gvk.kind)
     try:
         kind = _kind(scheme, expected, gvk)
-        return _decode(kind, expected, {} if parsed is None else parsed, repeated, strict=strict)
+        if alike is not None:
+            if kind is expected:
+                unknown: list[str] = []
+                return Decoded(_around(kind, alike[1], parsed, unknown), kind, unknown)
+            parsed, repeated = _parse(body, yaml=False)
+        return _decode(kind, expected, {} if parsed is None else parsed, repeated, strict=strict, body=body)
     except (DecodeError, NotRegistered) as error:
         why = _not_registered(error, expected) if isinstance(error, NotRegistered) else str(error)
         if not yaml and isinstance(error, DecodeError):
@@ -157,6 +163,23 @@ def _parse(body: bytes, *, yaml: bool) -> tuple[Any, Pairs | list[str] | None]:
     return parsed, None
 
 
+def _parse_alike(specs: Specs, body: bytes) -> tuple[Object, KnownSpec] | None:
+    """What stands around a spec that is known; None for a body that has to be read whole.
+
+    Escapes that could spell the mark make it look as if fields were repeated.
+    """
+    found = specs.recognize(body)
+    if found is None:
+        return None
+    try:
+        parsed = read_json(found.rest)
+    except JsonError:
+        return None
+    if parsed.__class__ is not dict or parsed.get("spec") != MARK or repeats_fields(found.rest, parsed):
+        return None
+    return parsed, found.known
+
+
 def _said_kind(parsed: Any, default: GroupVersionKind) -> GroupVersionKind:
     """What a body says it is, completed by a default. Raises ValueError."""
     if parsed is None:
@@ -224,12 +247,14 @@ def _keep(obj: Object, unknown: list[str] | None) -> Object:
     return obj
 
 
-def _decode(kind: Kind, expected: Kind, parsed: Any, repeated: Pairs | list[str] | None, *, strict: bool) -> Decoded:
+def _decode(
+    kind: Kind, expected: Kind, parsed: Any, repeated: Pairs | list[str] | None, *, strict: bool, body: bytes = b""
+) -> Decoded:
     if isinstance(repeated, Pairs) and kind.builtin:
         parsed = settled(kind.schema, repeated)
     unknown: list[str] = []
     if kind.specs is not None and strict and repeated is None:
-        obj = _decode_alike(kind, kind.specs, parsed, unknown)
+        obj = _decode_alike(kind, kind.specs, parsed, unknown, body)
     else:
         obj = _complete(kind, parsed, unknown if strict else None)
     if expected.builtin and kind.hub.group_kind != expected.hub.group_kind:
@@ -246,23 +271,30 @@ def _complete(kind: Kind, parsed: Any, unknown: list[str] | None) -> Object:
     return obj
 
 
-def _decode_alike(kind: Kind, specs: Specs, parsed: Object, unknown: list[str]) -> Object:
+def _decode_alike(kind: Kind, specs: Specs, parsed: Object, unknown: list[str], body: bytes) -> Object:
     """The same, where the spec need not be looked at if one like it was."""
     spec = parsed.get("spec")
     key = specs.key(spec) if spec.__class__ is dict else None
     if key is None:
         return _complete(kind, parsed, unknown)
-    known = specs.take(key)
+    known = specs.find(key)
     if known is None:
         obj = _complete(kind, parsed, unknown)
         if not unknown:
             specs.add(key, obj["spec"])
         return obj
+    specs.learn(body, key, known)
+    return _around(kind, known, parsed, unknown)
+
+
+def _around(kind: Kind, known: KnownSpec, parsed: Object, unknown: list[str]) -> Object:
+    """The same for a spec that is known, which is not looked at."""
+    assert kind.specs is not None
     del parsed["spec"]
     obj = kind.decode(parsed, unknown)
     obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
-    obj["spec"] = known
-    specs.default_rest(obj)
+    obj["spec"] = kind.specs.give(known)
+    kind.specs.default_rest(obj)
     return obj
 
 

@@ -25,6 +25,7 @@ from watchkeeper.runtime.zero import (
     keeps_empty_lists,
     omitted,
     shows_when_unset,
+    told_from_none,
     zero_field,
     zero_value,
 )
@@ -125,7 +126,8 @@ def _struct(schema: Schema) -> _Walk:
     for field in schema.fields.values():
         plain[field.name] = _PLAIN.get(field.schema.type) if not _has_form(field.schema) else None
         walks[field.name] = inner = _value(field.schema)
-        empties[field.name] = _empty(field, inner, keep=keeps_empty_lists(schema))
+        told = told_from_none(schema, field)
+        empties[field.name] = _present(inner) if told else _empty(field, inner, keep=keeps_empty_lists(schema))
     return walk
 
 
@@ -141,6 +143,11 @@ _PLAIN = {SchemaType.STRING: str, SchemaType.BOOLEAN: bool, SchemaType.INTEGER: 
 
 def _has_form(schema: Schema) -> bool:
     return schema.type is SchemaType.STRING and schema.format != ""
+
+
+def _present(inner: _Walk) -> _Walk:
+    """The walk of a field's value that is left out only when it is null."""
+    return lambda value: _DROP if value is None else inner(value)
 
 
 def _empty(field: Field, inner: _Walk, *, keep: bool) -> _Walk:

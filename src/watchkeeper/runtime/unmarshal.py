@@ -17,7 +17,14 @@ from watchkeeper.runtime.quantity import QuantityError, canonical_quantity
 from watchkeeper.runtime.schema import Field, Schema, SchemaType
 from watchkeeper.runtime.scheme import DecodeError, Object
 from watchkeeper.runtime.timestamps import TimeError, canonical_micro_time, canonical_time
-from watchkeeper.runtime.zero import keeps_empty_lists, omitted, shows_when_unset, zero_field, zero_value
+from watchkeeper.runtime.zero import (
+    keeps_empty_lists,
+    omitted,
+    shows_when_unset,
+    told_from_none,
+    zero_field,
+    zero_value,
+)
 
 MAX_STRICT_ERRORS = 100
 """How many unknown fields are reported; the rest is dropped in silence."""
@@ -143,9 +150,14 @@ class _Unmarshal:
             inner = f"{path}.{name}" if path else name
             decoded = None if value is None and field.pointer else self.value(field.schema, value, inner)
             self._fields.pop()
-            if omitted(field, decoded):
+            if omitted(field, decoded) and not (decoded == [] and told_from_none(schema, field)):
                 dropped.append(name)
-            elif not decoded and field.schema.type in _COLLECTIONS and not keeps_empty_lists(schema):
+            elif (
+                not decoded
+                and not told_from_none(schema, field)
+                and field.schema.type in _COLLECTIONS
+                and not keeps_empty_lists(schema)
+            ):
                 obj[name] = None
             else:
                 obj[name] = decoded

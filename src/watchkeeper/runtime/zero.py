@@ -63,6 +63,14 @@ def omitted(field: Field, value: Any) -> bool:
     return not value
 
 
+_TOLD_FROM_NONE = frozenset([("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")])
+
+
+def told_from_none(schema: Schema, field: Field) -> bool:
+    """Whether an empty list in a field is not the same as none before defaults are filled in: it is refused later."""
+    return (schema.name, field.name) in _TOLD_FROM_NONE
+
+
 def keeps_empty_lists(schema: Schema) -> bool:
     """Whether a list or map that is required but empty stays `[]`, rather than null.
 
