@@ -106,7 +106,7 @@ def test_how_large_an_object_may_be_is_for_etcd_to_say(tmp_path: Path) -> None:
 def test_who_may_not_write_is_told_by_etcd(tmp_path: Path) -> None:
     with running_cluster(tmp_path) as cluster, serve(cluster) as server:
         run(ask_for_names(cluster))
-        for method, path, body in (("POST", MAPS, config_map("c", 1)), ("GET", MAPS, None)):
+        for method, path, body in (("POST", MAPS, config_map("c", 1)), ("GET", f"{MAPS}/c", None)):
             assert ask(server, method, path, body) == refusal("etcdserver: user name is empty")
 
 
