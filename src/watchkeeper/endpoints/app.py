@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import os
 import sys
@@ -13,7 +12,6 @@ import orjson
 
 from watchkeeper.aio.deadline import Deadlines
 from watchkeeper.apis.protobuf import protobuf_of
-from watchkeeper.apis.schema_data import all_resources
 from watchkeeper.endpoints.filters import Filter
 from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
 from watchkeeper.endpoints.negotiation import JSON, PLAIN, YAML, Accepted, accepted_form, wants_pretty
@@ -211,7 +209,7 @@ def render_error(request: Request, error: ApiError) -> Response:
     accepted: Accepted | None = PLAIN
     header = request.header(b"accept")
     if header not in ("", JSON, "*/*"):
-        accepted = accepted_form(header, transforms=False, protobuf=_has_protobuf(request))
+        accepted = accepted_form(header, transforms=False, protobuf=True)
     if accepted is None or accepted.media_type == JSON:
         if accepted is None or accepted.pretty or wants_pretty(request):
             response.body = orjson.dumps(orjson.loads(response.body), option=orjson.OPT_INDENT_2)
@@ -222,16 +220,6 @@ def render_error(request: Request, error: ApiError) -> Response:
         response.body = protobuf_of(orjson.loads(response.body))
         response.headers = (PROTOBUF_HEADER, *error.headers)
     return response
-
-
-def _has_protobuf(request: Request) -> bool:
-    """Whether what was asked for is built in."""
-    return not request.info.is_resource or request.info.group in _builtin_groups()
-
-
-@functools.cache
-def _builtin_groups() -> frozenset[str]:
-    return frozenset(info.gvr.group for info in all_resources())
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -56,10 +56,12 @@ def negotiate(
     tables: bool = True,
     named: bool | None = None,
     streams: bool = False,
+    binary: bool = True,
 ) -> Accepted:
     """The form to answer a request in. Raises a 406 when the client accepts none.
 
-    `protobuf` says whether what is asked for has a form in protobuf: built-in kinds have, custom resources have not.
+    `protobuf` says whether what is asked for has a form in protobuf: built-in kinds have, of custom resources only the
+    metadata; `binary` whether such a form can be sent at all.
     `transforms` says whether it may be transformed at all, `tables` whether into Tables, too; `named` whether a range
     of types is no answer to what is wanted, which is so wherever there is protobuf unless it is told. `streams` says
     whether what is asked for could also be watched, as a refusal tells.
@@ -69,7 +71,7 @@ def negotiate(
     if header not in ("", JSON, "*/*"):
         if protobuf if named is None else named:
             require_named(header, _WATCHED if streams else ACCEPTED)
-        found = accepted_form(header, transforms=transforms, tables=tables, protobuf=protobuf)
+        found = accepted_form(header, transforms=transforms, tables=tables, protobuf=protobuf, binary=binary)
     if found is None:
         raise not_acceptable()
     if wants_pretty(request):
@@ -77,9 +79,9 @@ def negotiate(
     return found
 
 
-def negotiate_watch(request: Request, *, protobuf: bool) -> Accepted:
-    """The form of a watch's events. Raises a 406 when the first choice cannot be streamed."""
-    found = negotiate(request, protobuf=protobuf, streams=True)
+def negotiate_watch(request: Request, *, protobuf: bool, binary: bool = True) -> Accepted:
+    """The form of a watch's events; see `negotiate`. Raises a 406 when the first choice cannot be streamed."""
+    found = negotiate(request, protobuf=protobuf and binary, streams=True, binary=binary)
     if found.media_type == YAML:
         raise errors.not_acceptable(f"only the following media types are accepted: {', '.join(STREAMS)}")
     return found
@@ -114,15 +116,17 @@ def wants_pretty(request: Request) -> bool:
 
 
 @lru_cache(maxsize=512)
-def accepted_form(header: str, *, transforms: bool, protobuf: bool, tables: bool = True) -> Accepted | None:
+def accepted_form(
+    header: str, *, transforms: bool, protobuf: bool, tables: bool = True, binary: bool = True
+) -> Accepted | None:
     """The form that an Accept header likes best among those that there are, None when it likes none."""
     for media_type, params in clauses_of(header):
         if media_type in ANY:
             media_type = JSON
-        if media_type not in (JSON, YAML) and not (protobuf and media_type == PROTOBUF):
+        if media_type not in ACCEPTED or (media_type == PROTOBUF and not binary):
             continue
         accepted = _with_params(media_type, params, transforms, tables and media_type != PROTOBUF)
-        if accepted is not None:
+        if accepted is not None and (protobuf or accepted.target or media_type != PROTOBUF):
             return accepted
     return None
 

@@ -47,7 +47,7 @@ async def _opened(request: Request, scope: Scope, *, joined: bool = True) -> Wat
 
 async def open_watch(request: Request, scope: Scope) -> tuple[EventWriter, Watcher, float]:
     """What a watch needs, whatever carries it: how to write events, where they come from, and for how many seconds."""
-    accepted = negotiate_watch(request, protobuf=scope.kind.builtin and not is_websocket(request))
+    accepted = negotiate_watch(request, protobuf=scope.kind.builtin, binary=not is_websocket(request))
     params = read_list_params(request, watch=True)
     renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
     writer: EventWriter = renderer
