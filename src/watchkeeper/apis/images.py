@@ -16,6 +16,8 @@ _bare_id = re.compile("[a-f0-9]{64}").fullmatch
 _lower_hex = re.compile("[a-f0-9]*").fullmatch
 
 _MAX_PATH = 255
+_LIBRARY = len("library/")
+"""What the path of an image without one begins with."""
 _DIGEST_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
 
 
@@ -26,7 +28,8 @@ def image_tag(image: str) -> str:
     if found is None or _bare_id(image) is not None:
         return ""
     path, tag, digest = found.groups()
-    if len(path) > _MAX_PATH or (digest and not _is_known_digest(digest)):
+    library = _LIBRARY if "/" not in image else 0
+    if len(path) + library > _MAX_PATH or (digest and not _is_known_digest(digest)):
         return ""
     return tag or ("" if digest else "latest")
 

@@ -40,17 +40,12 @@ _PASSES: Mapping[GroupKind, Sequence[str]] = {
             "ConfigMap",
             "Endpoints",
             "Namespace",
-            "Node",
+            "PersistentVolume",
             "PersistentVolumeClaim",
-            "Pod",
-            "ReplicationController",
             "Secret",
-            "Service",
             "ServiceAccount",
         )
     },
-    **{GroupKind("apps", kind): _NEW_AND_CHANGE for kind in ("DaemonSet", "ReplicaSet")},
-    GroupKind("batch", "Job"): _NEW_AND_CHANGE,
     **{GroupKind("networking.k8s.io", kind): _NEW_AND_CHANGE for kind in ("IPAddress", "Ingress", "IngressClass")},
     **{
         GroupKind("rbac.authorization.k8s.io", kind): _NEW_AND_CHANGE

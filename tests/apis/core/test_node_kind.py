@@ -37,9 +37,8 @@ def test_what_a_node_may_not_be() -> None:
         node(taints=[taint, taint], podCIDRs=["10.0.0.0/24", "10.0.1.0/24"], status={"capacity": {"pods": "-1"}})
     )
     assert written.errors == [
-        'metadata.taints[1]: Duplicate value: {"key":"a","effect":"NoSchedule"}: taints must be '
-        "unique by key and effect "
-        "pair",
+        'metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: '
+        "taints must be unique by key and effect pair",
         'status.capacity.pods: Invalid value: "-1": must be greater than or equal to 0',
         'status.allocatable.pods: Invalid value: "-1": must be greater than or equal to 0',
         'spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one '

@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.apis import printing, workloads
-from watchkeeper.apis.apps.rollout import validate_rolling_daemon_set
+from watchkeeper.apis.apps.rollout import STRATEGY_FORM, validate_rolling_daemon_set
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
+from watchkeeper.apis.core.pod_features import spec_of_template, without_disabled_fields
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options, validate_template
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
-from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_immutable
+from watchkeeper.apis.validation.internal_form import internal_form
+from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.apis.validation.selectors import is_empty_selector, selector_matches, validate_label_selector
 from watchkeeper.meta.field import FieldError, invalid, not_supported, required
@@ -84,7 +86,7 @@ def _strategy_errors(strategy: Mapping[str, Any]) -> list[FieldError]:
         if rolling is None:
             return [required(f"{path}.rollingUpdate")]
         return validate_rolling_daemon_set(rolling, f"{path}.rollingUpdate")
-    return [not_supported(path, dict(strategy), ("RollingUpdate", "OnDelete"))]
+    return [not_supported(path, internal_form(strategy, STRATEGY_FORM), ("RollingUpdate", "OnDelete"))]
 
 
 def _validate(daemon_set: Object) -> list[FieldError]:
@@ -92,13 +94,9 @@ def _validate(daemon_set: Object) -> list[FieldError]:
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    """As the reference, which judges the new spec twice: as a new one, and as an update."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-    found = _spec_errors(spec, template_options(old_spec.get("template") or {}))
-    errors = found + found
-    if found:
-        errors = validate_builtin_object_meta(new["metadata"], namespaced=True) + errors
-    return errors + validate_immutable(spec.get("selector"), old_spec.get("selector"), "spec.selector")
+    errors = validate_immutable(spec.get("selector"), old_spec.get("selector"), "spec.selector")
+    return errors + _spec_errors(spec, template_options(old_spec.get("template") or {}))
 
 
 def _validate_status_update(new: Object, old: Object) -> list[FieldError]:
@@ -166,17 +164,20 @@ _TABLE = TableSpec(
 )
 
 BEHAVIORS = [
-    KindBehavior(
-        kind=GroupKind("apps", "DaemonSet"),
-        prepare_for_create=_prepare_for_create,
-        prepare_for_update=_prepare_for_update,
-        validate=_validate,
-        validate_update=_validate_update,
-        validate_status_update=_validate_status_update,
-        warnings_on_create=lambda obj: warnings_for_template(workloads.template_of(obj), "spec.template"),
-        warnings_on_update=_warnings_on_update,
-        has_generation=True,
-        table=_TABLE,
+    without_disabled_fields(
+        KindBehavior(
+            kind=GroupKind("apps", "DaemonSet"),
+            prepare_for_create=_prepare_for_create,
+            prepare_for_update=_prepare_for_update,
+            validate=_validate,
+            validate_update=_validate_update,
+            validate_status_update=_validate_status_update,
+            warnings_on_create=lambda obj: warnings_for_template(workloads.template_of(obj), "spec.template"),
+            warnings_on_update=_warnings_on_update,
+            has_generation=True,
+            table=_TABLE,
+        ),
+        spec_of_template,
     )
 ]
 DEFAULTS = {GroupVersionKind("apps", "v1", "DaemonSet"): default_daemon_set}

@@ -7,12 +7,14 @@ from typing import Any
 
 from watchkeeper.apis import printing, workloads
 from watchkeeper.apis.apps.rollback import rollback_target, validate_rollback_target
-from watchkeeper.apis.apps.rollout import validate_rolling_deployment
+from watchkeeper.apis.apps.rollout import STRATEGY_FORM, validate_rolling_deployment
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
+from watchkeeper.apis.core.pod_features import spec_of_template, without_disabled_fields
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
+from watchkeeper.apis.validation.internal_form import internal_form
 from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported
@@ -80,7 +82,7 @@ def _strategy_errors(strategy: Mapping[str, Any]) -> list[FieldError]:
         return [forbidden(f"{path}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")]
     if kind == "RollingUpdate":
         return validate_rolling_deployment(rolling or {}, f"{path}.rollingUpdate")
-    return [not_supported(path, dict(strategy), _STRATEGIES)]
+    return [not_supported(path, internal_form(strategy, STRATEGY_FORM), _STRATEGIES)]
 
 
 def _validate(deployment: Object) -> list[FieldError]:
@@ -162,18 +164,21 @@ _TABLE = TableSpec(
 )
 
 BEHAVIORS = [
-    KindBehavior(
-        kind=GroupKind("apps", "Deployment"),
-        prepare_for_create=_prepare_for_create,
-        prepare_for_update=_prepare_for_update,
-        prepare_for_status_update=_prepare_for_status_update,
-        validate=_validate,
-        validate_update=_validate_update,
-        validate_status_update=_validate_status_update,
-        warnings_on_create=_warnings_on_create,
-        warnings_on_update=_warnings_on_update,
-        has_generation=True,
-        table=_TABLE,
+    without_disabled_fields(
+        KindBehavior(
+            kind=GroupKind("apps", "Deployment"),
+            prepare_for_create=_prepare_for_create,
+            prepare_for_update=_prepare_for_update,
+            prepare_for_status_update=_prepare_for_status_update,
+            validate=_validate,
+            validate_update=_validate_update,
+            validate_status_update=_validate_status_update,
+            warnings_on_create=_warnings_on_create,
+            warnings_on_update=_warnings_on_update,
+            has_generation=True,
+            table=_TABLE,
+        ),
+        spec_of_template,
     )
 ]
 DEFAULTS = {GroupVersionKind("apps", "v1", "Deployment"): default_deployment}

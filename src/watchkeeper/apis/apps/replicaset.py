@@ -8,10 +8,11 @@ from typing import Any
 from watchkeeper.apis import printing, workloads
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
+from watchkeeper.apis.core.pod_features import spec_of_template, without_disabled_fields
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
-from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_immutable
+from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -46,12 +47,8 @@ def _validate(replica_set: Object) -> list[FieldError]:
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    """As the reference, which judges the new spec twice: as a new one, and as an update."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
-    found = _spec_errors(spec, template_options(old_spec.get("template") or {}))
-    errors = found + found
-    if found:
-        errors = validate_builtin_object_meta(new["metadata"], namespaced=True) + errors
+    errors = _spec_errors(spec, template_options(old_spec.get("template") or {}))
     return errors + validate_immutable(spec.get("selector"), old_spec.get("selector"), "spec.selector")
 
 
@@ -109,16 +106,19 @@ def _cells(replica_set: Object, now: float) -> list[Any]:
 
 
 BEHAVIORS = [
-    KindBehavior(
-        kind=GroupKind("apps", "ReplicaSet"),
-        prepare_for_create=_prepare_for_create,
-        validate=_validate,
-        validate_update=_validate_update,
-        validate_status_update=_validate_status_update,
-        warnings_on_create=_warnings_on_create,
-        warnings_on_update=_warnings_on_update,
-        has_generation=True,
-        table=TableSpec(columns=replica_columns("ReplicaSet"), cells=_cells),
+    without_disabled_fields(
+        KindBehavior(
+            kind=GroupKind("apps", "ReplicaSet"),
+            prepare_for_create=_prepare_for_create,
+            validate=_validate,
+            validate_update=_validate_update,
+            validate_status_update=_validate_status_update,
+            warnings_on_create=_warnings_on_create,
+            warnings_on_update=_warnings_on_update,
+            has_generation=True,
+            table=TableSpec(columns=replica_columns("ReplicaSet"), cells=_cells),
+        ),
+        spec_of_template,
     )
 ]
 DEFAULTS = {GroupVersionKind("apps", "v1", "ReplicaSet"): default_replica_set}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from watchkeeper.apis.validation.internal_form import InternalForm, Reference
 from watchkeeper.apis.validation.numbers import (
     int_or_percent_value,
     validate_nonnegative,
@@ -12,6 +13,10 @@ from watchkeeper.apis.validation.numbers import (
     validate_not_over_100_percent,
 )
 from watchkeeper.meta.field import FieldError, invalid, required
+
+_ROLLING = Reference(maxUnavailable=("MaxUnavailable", 0), maxSurge=("MaxSurge", 0))
+STRATEGY_FORM: InternalForm = {"type": ("Type", ""), "rollingUpdate": ("RollingUpdate", _ROLLING)}
+"""How errors show the strategy of a Deployment or DaemonSet."""
 
 
 def validate_rolling_deployment(rolling: Mapping[str, Any], path: str) -> list[FieldError]:

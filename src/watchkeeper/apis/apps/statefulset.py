@@ -13,6 +13,7 @@ from watchkeeper.apis.apps.statefulset_validation import (
 )
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
+from watchkeeper.apis.core.pod_features import spec_of_template, without_disabled_fields
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
 from watchkeeper.apis.core.volume_defaults import default_claim_spec
 from watchkeeper.apis.core.volume_warnings import claim_spec_warnings
@@ -113,18 +114,21 @@ _TABLE = TableSpec(
 )
 
 BEHAVIORS = [
-    KindBehavior(
-        kind=GroupKind("apps", "StatefulSet"),
-        prepare_for_create=_prepare_for_create,
-        prepare_for_update=_prepare_for_update,
-        validate=validate_stateful_set,
-        validate_update=validate_stateful_set_update,
-        validate_status_update=validate_stateful_set_status_update,
-        warnings_on_create=_warnings,
-        warnings_on_update=_warnings_on_update,
-        name_rule=name_is_dns_label,
-        has_generation=True,
-        table=_TABLE,
+    without_disabled_fields(
+        KindBehavior(
+            kind=GroupKind("apps", "StatefulSet"),
+            prepare_for_create=_prepare_for_create,
+            prepare_for_update=_prepare_for_update,
+            validate=validate_stateful_set,
+            validate_update=validate_stateful_set_update,
+            validate_status_update=validate_stateful_set_status_update,
+            warnings_on_create=_warnings,
+            warnings_on_update=_warnings_on_update,
+            name_rule=name_is_dns_label,
+            has_generation=True,
+            table=_TABLE,
+        ),
+        spec_of_template,
     )
 ]
 DEFAULTS = {GroupVersionKind("apps", "v1", "StatefulSet"): default_stateful_set}

@@ -9,8 +9,13 @@ from watchkeeper.apis import workloads
 from watchkeeper.apis.apps.rollout import validate_rolling_stateful_set
 from watchkeeper.apis.core.claim_validation import validate_claim_spec
 from watchkeeper.apis.core.pod_options import PodOptions
-from watchkeeper.apis.core.pod_template_validation import template_options, validate_template
+from watchkeeper.apis.core.pod_template_validation import (
+    template_options,
+    validate_template,
+    validate_template_metadata,
+)
 from watchkeeper.apis.validation.enums import validate_optional_enum
+from watchkeeper.apis.validation.internal_form import InternalForm, Reference, internal_form
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError, forbidden, invalid, required
@@ -36,10 +41,14 @@ _COUNTS = (
     "observedGeneration",
     "collisionCount",
 )
+_OF_PODS = frozenset(("hostname", "subdomain"))
+"""What the controller gives each pod itself, whatever the template says."""
+_ROLLING = Reference(partition=("Partition", 0), maxUnavailable=("MaxUnavailable", None))
+_STRATEGY: InternalForm = {"type": ("Type", ""), "rollingUpdate": ("RollingUpdate", _ROLLING)}
 _LIMITED_COUNTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 
 
-def _spec_errors(spec: Spec, options: PodOptions, *, check_service: bool, check_template: bool) -> list[FieldError]:
+def _spec_errors(spec: Spec, options: PodOptions, *, is_new: bool, check_template: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     policy = spec.get("podManagementPolicy") or ""
     if not policy:
@@ -52,9 +61,14 @@ def _spec_errors(spec: Spec, options: PodOptions, *, check_service: bool, check_
         at = "spec.persistentVolumeClaimRetentionPolicy"
         for when in ("whenDeleted", "whenScaled"):
             errors += validate_optional_enum(retention.get(when, ""), f"{at}.{when}", ("Retain", "Delete"))
+    if is_new:
+        errors += _claim_errors(spec)
     errors += validate_nonnegative(spec.get("replicas"), "spec.replicas")
     errors += validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     errors += validate_nonnegative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start")
+    service = spec.get("serviceName")
+    if service and is_new:
+        errors += [invalid("spec.serviceName", service, text) for text in is_dns1123_label(service)]
     selector, template = spec.get("selector"), spec.get("template") or {}
     errors += workloads.validate_strict_selector(selector, "spec.selector", "statefulset")
     if not workloads.is_usable_selector(selector):
@@ -62,10 +76,8 @@ def _spec_errors(spec: Spec, options: PodOptions, *, check_service: bool, check_
     else:
         errors += workloads.validate_selector_matches(selector, template, "spec.template")
         if check_template:
-            errors += validate_template(_with_claims(template, spec), "spec.template", options)
-    service = spec.get("serviceName")
-    if service and check_service:
-        errors += [invalid("spec.serviceName", service, text) for text in is_dns1123_label(service)]
+            errors += validate_template(_as_in_pods(template, spec), "spec.template", options)
+        errors += validate_template_metadata(template, "spec.template", options)
     return errors + workloads.validate_always_restarting(template, "spec.template", "StatefulSet")
 
 
@@ -79,18 +91,22 @@ def _strategy_errors(strategy: Spec) -> list[FieldError]:
     if kind == "OnDelete":
         if rolling is None:
             return []
-        return [invalid(f"{path}.rollingUpdate", rolling, "only allowed for updateStrategy 'RollingUpdate'")]
-    return [invalid(path, dict(strategy), "must be 'RollingUpdate' or 'OnDelete'")]
+        shown = internal_form(rolling, _ROLLING)
+        return [invalid(f"{path}.rollingUpdate", shown, "only allowed for updateStrategy 'RollingUpdate'")]
+    return [invalid(path, internal_form(strategy, _STRATEGY), "must be 'RollingUpdate' or 'OnDelete'")]
 
 
-def _with_claims(template: Spec, spec: Spec) -> Spec:
+def _as_in_pods(template: Spec, spec: Spec) -> Spec:
     """The template as its pods will be: each claim template is a volume of its name."""
+    if _OF_PODS & (template.get("spec") or {}).keys():
+        pod = {name: value for name, value in template["spec"].items() if name not in _OF_PODS}
+        template = {**template, "spec": pod}
     names = [(claim.get("metadata") or {}).get("name") or "" for claim in spec.get("volumeClaimTemplates") or ()]
     if not names:
         return template
     pod = template.get("spec") or {}
-    volumes = [volume for volume in pod.get("volumes") or () if volume.get("name") not in names]
-    volumes += [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in dict.fromkeys(names)]
+    volumes += [volume for volume in pod.get("volumes") or () if volume.get("name") not in names]
     return {**template, "spec": {**pod, "volumes": volumes}}
 
 
@@ -104,17 +120,15 @@ def _claim_errors(spec: Spec) -> list[FieldError]:
 def validate_stateful_set(stateful_set: Object) -> list[FieldError]:
     """What is wrong with a new StatefulSet."""
     spec = stateful_set.get("spec") or {}
-    errors = _spec_errors(spec, template_options(None), check_service=True, check_template=True)
-    return errors + _claim_errors(spec)
+    return _spec_errors(spec, template_options(None), is_new=True, check_template=True)
 
 
 def validate_stateful_set_update(new: Object, old: Object) -> list[FieldError]:
     """What is wrong with a change: few fields of the spec may change, and what was invalid before may stay so."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     options = template_options(old_spec.get("template") or {})
-    was_valid = not validate_template(_with_claims(old_spec.get("template") or {}, old_spec), "", options)
-    check_service = not is_dns1123_label(old_spec.get("serviceName") or "x")
-    errors = _spec_errors(spec, options, check_service=check_service, check_template=was_valid)
+    was_valid = not _spec_errors(old_spec, options, is_new=False, check_template=True)
+    errors = _spec_errors(spec, options, is_new=False, check_template=was_valid)
     if {k: v for k, v in spec.items() if k not in _MUTABLE} != {k: v for k, v in old_spec.items() if k not in _MUTABLE}:
         names = ", ".join(f"'{name}'" for name in _MUTABLE[:-1])
         text = f"updates to statefulset spec for fields other than {names} and '{_MUTABLE[-1]}' are forbidden"

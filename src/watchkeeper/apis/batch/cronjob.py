@@ -13,6 +13,7 @@ from watchkeeper.apis.batch.job_spec_validation import validate_job_spec
 from watchkeeper.apis.batch.job_warnings import warnings_for_job_spec
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
+from watchkeeper.apis.core.pod_features import spec_of_template, without_disabled_fields
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options
 from watchkeeper.apis.validation.enums import validate_enum
@@ -170,15 +171,18 @@ _TABLE = TableSpec(
 )
 
 BEHAVIORS = [
-    KindBehavior(
-        kind=GroupKind("batch", "CronJob"),
-        prepare_for_create=_prepare_for_create,
-        validate=_validate,
-        validate_update=_validate_update,
-        warnings_on_create=_warnings_on_create,
-        warnings_on_update=_warnings_on_update,
-        has_generation=True,
-        table=_TABLE,
+    without_disabled_fields(
+        KindBehavior(
+            kind=GroupKind("batch", "CronJob"),
+            prepare_for_create=_prepare_for_create,
+            validate=_validate,
+            validate_update=_validate_update,
+            warnings_on_create=_warnings_on_create,
+            warnings_on_update=_warnings_on_update,
+            has_generation=True,
+            table=_TABLE,
+        ),
+        lambda obj: spec_of_template((obj.get("spec") or {}).get("jobTemplate") or {}),
     )
 ]
 DEFAULTS = {GroupVersionKind("batch", "v1", "CronJob"): default_cron_job}

@@ -10,6 +10,7 @@ from watchkeeper.apis.batch.job_validation import NAME, OLD_NAME, OLD_UID, UID, 
 from watchkeeper.apis.batch.job_warnings import warnings_for_job_spec
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
+from watchkeeper.apis.core.pod_features import spec_of_template, without_disabled_fields
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -153,22 +154,25 @@ _TABLE = TableSpec(
 )
 
 BEHAVIORS = [
-    KindBehavior(
-        kind=GroupKind("batch", "Job"),
-        prepare_for_create=_prepare_for_create,
-        prepare_for_update=_prepare_for_update,
-        validate=validate_job,
-        validate_update=validate_job_update,
-        validate_status_update=validate_job_status_update,
-        warnings_on_create=_warnings_on_create,
-        warnings_on_update=_warnings_on_update,
-        selectable_fields=lambda job: {"status.successful": str((job.get("status") or {}).get("succeeded") or 0)},
-        selectable_labels=("status.successful",),
-        unsupported_field_label=lambda label: f'field label "{label}" not supported for Job',
-        has_generation=True,
-        default_propagation="Orphan",
-        table=_TABLE,
-        extra={"delete_warning": _DELETE_WARNING},
+    without_disabled_fields(
+        KindBehavior(
+            kind=GroupKind("batch", "Job"),
+            prepare_for_create=_prepare_for_create,
+            prepare_for_update=_prepare_for_update,
+            validate=validate_job,
+            validate_update=validate_job_update,
+            validate_status_update=validate_job_status_update,
+            warnings_on_create=_warnings_on_create,
+            warnings_on_update=_warnings_on_update,
+            selectable_fields=lambda job: {"status.successful": str((job.get("status") or {}).get("succeeded") or 0)},
+            selectable_labels=("status.successful",),
+            unsupported_field_label=lambda label: f'field label "{label}" not supported for Job',
+            has_generation=True,
+            default_propagation="Orphan",
+            table=_TABLE,
+            extra={"delete_warning": _DELETE_WARNING},
+        ),
+        spec_of_template,
     )
 ]
 DEFAULTS = {GroupVersionKind("batch", "v1", "Job"): default_job}

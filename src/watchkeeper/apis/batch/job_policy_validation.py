@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from watchkeeper.apis.batch.indexes import IndexesError, count_indexes
+from watchkeeper.apis.validation.internal_form import InternalForm, Listed, Reference
 from watchkeeper.apis.validation.names import byte_length, is_qualified_name
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import (
@@ -22,6 +23,27 @@ from watchkeeper.meta.field import (
 
 Object = Mapping[str, Any]
 
+SUCCESS_POLICY: InternalForm = {
+    "rules": (
+        "Rules",
+        Listed(succeededIndexes=("SucceededIndexes", None), succeededCount=("SucceededCount", None)),
+    )
+}
+"""How errors show a successPolicy."""
+FAILURE_POLICY: InternalForm = {
+    "rules": (
+        "Rules",
+        Listed(
+            action=("Action", ""),
+            onExitCodes=(
+                "OnExitCodes",
+                Reference(containerName=("ContainerName", None), operator=("Operator", ""), values=("Values", None)),
+            ),
+            onPodConditions=("OnPodConditions", Listed(type=("Type", ""), status=("Status", ""))),
+        ),
+    )
+}
+"""How errors show a podFailurePolicy."""
 _MAX_RULES = 20
 _MAX_EXIT_CODES = 255
 _MAX_CONDITIONS = 20

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from watchkeeper.apis.batch.job_policy_validation import validate_failure_policy, validate_success_policy
+from watchkeeper.apis.batch.job_policy_validation import (
+    SUCCESS_POLICY,
+    validate_failure_policy,
+    validate_success_policy,
+)
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import validate_template
+from watchkeeper.apis.validation.internal_form import internal_form
 from watchkeeper.apis.validation.names import byte_length, is_dns1123_subdomain, is_http_path
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError, invalid, not_supported, required, too_long
@@ -57,7 +62,9 @@ def validate_job_spec(spec: Object, path: str, options: PodOptions) -> list[Fiel
         if mode == "Indexed":
             errors += validate_success_policy(spec, f"{path}.successPolicy")
         else:
-            errors.append(invalid(f"{path}.successPolicy", spec["successPolicy"], _INDEXED_ONLY))
+            errors.append(
+                invalid(f"{path}.successPolicy", internal_form(spec["successPolicy"], SUCCESS_POLICY), _INDEXED_ONLY)
+            )
     errors += _replacement_errors(spec, f"{path}.podReplacementPolicy")
     errors += validate_template(spec.get("template") or {}, f"{path}.template", options)
     return errors + _restart_errors(spec, f"{path}.template.spec.restartPolicy")

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.apis.batch.indexes import IndexesError, count_indexes, first_overlap
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import OMIT_VALUE, FieldError, duplicate, invalid, required
 
 Object = Mapping[str, Any]
 
 _CONDITIONS = "status.conditions"
+_UNCOUNTED: InternalForm = {"succeeded": ("Succeeded", None), "failed": ("Failed", None)}
 
 
 def is_true(status: Object, kind: str) -> bool:
@@ -51,6 +53,10 @@ class _Changes:
     def fields(self, *names: str) -> bool:
         """Whether one of some fields changed; absent ones are as empty ones."""
         return any((self._status.get(n) or None) != (self._before.get(n) or None) for n in names)
+
+    def given(self, name: str) -> bool:
+        """Whether a field changed, which may be given and empty."""
+        return bool(self._status.get(name) != self._before.get(name))
 
     def conditions(self, *kinds: str) -> bool:
         """Whether one of some conditions became true, or ceased to be."""
@@ -99,8 +105,9 @@ def _completion_errors(status: Object, changes: _Changes) -> list[FieldError]:
         if complete and not end:
             errors.append(required(path, "completionTime is required for Complete jobs"))
     if start and end and end < start and changes.fields("startTime", "completionTime"):
-        errors.append(invalid(path, end, "completionTime cannot be set before startTime"))
-    if failed and not failing and changes.conditions("Failed", "FailureTarget"):
+        errors.append(invalid(path, end, "must be equal to or after `startTime`"))
+    changed = changes.conditions("Failed") or changes.given("failedIndexes")
+    if failed and not failing and changed:
         errors.append(_wrong_conditions("cannot set Failed=True condition without the FailureTarget=true condition"))
     if complete and not is_true(status, "SuccessCriteriaMet") and changes.conditions("Complete", "SuccessCriteriaMet"):
         text = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
@@ -121,15 +128,15 @@ def _finished_errors(status: Object, changes: _Changes) -> list[FieldError]:
     if (uncounted.get("failed") or uncounted.get("succeeded")) and (
         changes.finished() or changes.fields("uncountedTerminatedPods")
     ):
-        text = "uncountedTerminatedPods needs to be empty for finished job"
-        errors.append(invalid("status.uncountedTerminatedPods", uncounted, text))
+        shown = internal_form(uncounted, _UNCOUNTED)
+        errors.append(invalid("status.uncountedTerminatedPods", shown, "must be empty for finished job"))
     return errors
 
 
 def _index_errors(spec: Object, status: Object, changes: _Changes) -> list[FieldError]:
     completions, completed = spec.get("completions"), status.get("completedIndexes") or ""
     failed, per_index = status.get("failedIndexes"), spec.get("backoffLimitPerIndex") is not None
-    completed_changed, failed_changed = changes.fields("completedIndexes"), changes.fields("failedIndexes")
+    completed_changed, failed_changed = changes.fields("completedIndexes"), changes.given("failedIndexes")
     errors: list[FieldError] = []
 
     def check(name: str, text: str) -> None:
@@ -194,10 +201,11 @@ def _transition_errors(spec: Object, status: Object, before: Object) -> list[Fie
             errors.append(invalid(f"status.{name}", count, f"cannot decrease the {name} counter"))
     end, old_end = status.get("completionTime"), before.get("completionTime")
     if end and old_end and end != old_end:
-        errors.append(invalid("status.completionTime", end, "completionTime cannot be mutated"))
+        errors.append(invalid("status.completionTime", end, "field is immutable"))
     old_start = before.get("startTime")
     if old_start and old_start != status.get("startTime") and not spec.get("suspend"):
-        errors.append(required("status.startTime", "startTime cannot be removed for unsuspended job"))
+        text = "field is immutable for unsuspended job once set"
+        errors.append(invalid("status.startTime", status.get("startTime"), text))
     met, was_met = is_true(status, "SuccessCriteriaMet"), is_true(before, "SuccessCriteriaMet")
     if was_met and not met:
         errors.append(_wrong_conditions("cannot disable the SuccessCriteriaMet=True condition"))

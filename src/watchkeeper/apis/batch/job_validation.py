@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from watchkeeper.apis import workloads
+from watchkeeper.apis.batch.job_policy_validation import FAILURE_POLICY, SUCCESS_POLICY
 from watchkeeper.apis.batch.job_spec_validation import validate_job_spec
 from watchkeeper.apis.batch.job_status_validation import is_true
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_immutable
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.selectors import has_invalid_values, selector_matches, validate_label_selector
@@ -19,7 +21,14 @@ Object = Mapping[str, Any]
 
 OLD_UID, OLD_NAME = "controller-uid", "job-name"
 UID, NAME = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
-_IMMUTABLE = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+_IMMUTABLE: Mapping[str, InternalForm | None] = {
+    "completionMode": None,
+    "podFailurePolicy": FAILURE_POLICY,
+    "backoffLimitPerIndex": None,
+    "managedBy": None,
+    "successPolicy": SUCCESS_POLICY,
+}
+"""Fields that never change, with how errors show those that have parts."""
 
 
 def validate_job(job: Object) -> list[FieldError]:
@@ -41,10 +50,15 @@ def validate_job_update(new: Object, old: Object) -> list[FieldError]:
     errors += validate_immutable(spec.get("selector"), old_spec.get("selector"), "spec.selector")
     template = spec.get("template") or {}
     if _is_at_rest(old):
-        old_template = _with_changeable_parts_of(template, old_template)
-    errors += validate_immutable(template, old_template, "spec.template")
-    for name in _IMMUTABLE:
-        errors += validate_immutable(spec.get(name), old_spec.get(name), f"spec.{name}")
+        kept = _with_changeable_parts_of(template, old_template)
+        errors += validate_immutable(template.get("spec"), kept.get("spec"), "spec.template.spec")
+    else:
+        errors += validate_immutable(template, old_template, "spec.template")
+    for name, form in _IMMUTABLE.items():
+        now, before = spec.get(name), old_spec.get(name)
+        if form is not None:
+            now, before = (None if value is None else internal_form(value, form) for value in (now, before))
+        errors += validate_immutable(now, before, f"spec.{name}")
     return errors
 
 
@@ -117,7 +131,7 @@ def _is_at_rest(job: Object) -> bool:
     status = job.get("status") or {}
     if not (job.get("spec") or {}).get("suspend"):
         return False
-    return not status.get("startTime") or (is_true(status, "Suspended") and not status.get("active"))
+    return (not status.get("startTime") or is_true(status, "Suspended")) and not status.get("active")
 
 
 def _with_changeable_parts_of(template: Object, old: Object) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.validation.enums import validate_optional_enum
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import validate_label_name
 from watchkeeper.apis.validation.names import is_dns1123_label, is_dns1123_subdomain, is_label_value
 from watchkeeper.apis.validation.numbers import validate_positive
@@ -250,10 +251,19 @@ def _toleration_errors(toleration: Object, path: str) -> list[FieldError]:
         if value:
             errors.append(invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"))
     else:
-        errors.append(not_supported(f"{path}.operator", operator, ("Equal", "Exists")))
+        known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
+        errors.append(not_supported(f"{path}.operator", operator, known))
     if effect and effect not in TAINT_EFFECTS:
         errors.append(not_supported(f"{path}.effect", effect, TAINT_EFFECTS))
     return errors
+
+
+_TAINT: InternalForm = {
+    "key": ("Key", ""),
+    "value": ("Value", ""),
+    "effect": ("Effect", ""),
+    "timeAdded": ("TimeAdded", None),
+}
 
 
 def validate_taints(taints: Iterable[Object], path: str) -> list[FieldError]:
@@ -273,6 +283,6 @@ def validate_taints(taints: Iterable[Object], path: str) -> list[FieldError]:
             errors.append(not_supported(f"{at}.effect", effect, TAINT_EFFECTS))
         if (key, effect) in seen:
             text = "taints must be unique by key and effect pair"
-            errors.append(FieldError(ErrorType.DUPLICATE, at, dict(taint), text))
+            errors.append(FieldError(ErrorType.DUPLICATE, at, internal_form(taint, _TAINT), text))
         seen.add((key, effect))
     return errors

@@ -16,6 +16,9 @@ ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOnce
 VOLUME_MODES = ("Block", "Filesystem")
 _ONE_POD = "ReadWriteOncePod"
 
+_PATH: dict[str, Any] = {}
+"""What shows where the reference takes the path of a field for its value."""
+
 
 def validate_claim_spec(
     spec: Mapping[str, Any],
@@ -67,9 +70,9 @@ def _data_sources(spec: Mapping[str, Any], path: str, allow_invalid_group: bool)
             errors += [invalid(at, namespace, text) for text in is_dns1123_label(namespace)]
             if source is not None:
                 text = "may not be specified when dataSourceRef.namespace is specified"
-                errors.append(invalid(path, f"{path}.dataSource", text))
+                errors.append(invalid(path, _PATH, text))
         elif source is not None and not _same_source(source, ref):
-            errors.append(invalid(path, f"{path}.dataSource", "must match dataSourceRef"))
+            errors.append(invalid(path, _PATH, "must match dataSourceRef"))
     return errors
 
 

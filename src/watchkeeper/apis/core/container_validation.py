@@ -53,6 +53,8 @@ _NOT_IN_EPHEMERAL = (
     "restartPolicyRules",
 )
 
+_PARTS = frozenset(("livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "restartPolicy"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerContext:
@@ -117,7 +119,7 @@ def validate_init_containers(
         at = f"{path}[{i}]"
         errors += _common_errors(container, at, context)
         policy = container.get("restartPolicy")
-        if policy is not None:
+        if policy is not None or "restartPolicyRules" in container:
             errors += _restart_errors(container, at)
         name = container.get("name") or ""
         if name in names:
@@ -150,11 +152,17 @@ def validate_ephemeral_containers(spec: Object, path: str, context: ContainerCon
         if target and target not in others:
             errors.append(not_found(f"{at}.targetContainerName", target))
         text = "cannot be set for an Ephemeral Container"
-        errors += [forbidden(f"{at}.{field}", text) for field in _NOT_IN_EPHEMERAL if container.get(field)]
+        errors += [forbidden(f"{at}.{field}", text) for field in _NOT_IN_EPHEMERAL if _is_set(container, field)]
         for j, mount in enumerate(container.get("volumeMounts") or ()):
             wrong = [field for field in ("subPath", "subPathExpr") if mount.get(field)]
             errors += [forbidden(f"{at}.volumeMounts[{j}].{field}", text) for field in wrong]
     return errors
+
+
+def _is_set(container: Object, field: str) -> bool:
+    """Whether a container has a field; parts of their own are there even if they are empty."""
+    value = container.get(field)
+    return value is not None and (field in _PARTS or bool(value))
 
 
 def image_padding_errors(container: Object, path: str) -> list[FieldError]:
@@ -263,7 +271,7 @@ def _resize_errors(policies: Sequence[Object], path: str, pod_restart: str) -> l
             if value not in supported:
                 errors.append(not_supported(path, value, supported) if value else required(path))
         if pod_restart == "Never" and restart != "NotRequired":
-            text = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             errors.append(invalid(path, restart, text))
     return errors
 

@@ -9,6 +9,7 @@ from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.core.new_pods import NewPods
 from watchkeeper.apis.core.pod_create import prepare_for_create
 from watchkeeper.apis.core.pod_defaults import default_pod, default_pod_status
+from watchkeeper.apis.core.pod_features import without_disabled_fields
 from watchkeeper.apis.core.pod_parts import PARTS
 from watchkeeper.apis.core.pod_status_validation import validate_pod_status_update
 from watchkeeper.apis.core.pod_table import TABLE
@@ -97,24 +98,27 @@ def _keep_observed_generations(conditions: Sequence[Object], old: Sequence[Objec
 
 
 BEHAVIORS = [
-    KindBehavior(
-        kind=GroupKind("", "Pod"),
-        prepare_for_create=prepare_for_create,
-        prepare_for_status_update=_prepare_for_status_update,
-        validate=_NEW.validate,
-        validate_update=validate_pod_update,
-        validate_metadata_update=validate_pod_metadata_update,
-        shares_parts=True,
-        validate_status_update=validate_pod_status_update,
-        warnings_on_create=_warnings_on_create,
-        selectable_fields=selectable_fields,
-        selectable_labels=_LABELS,
-        unsupported_field_label=lambda label: f"field label not supported: {label}",
-        trigger_field="spec.nodeName",
-        has_generation=True,
-        grace_period=grace_period,
-        table=TABLE,
-        extra={"subresources": PARTS, "old_field_labels": {"spec.host": "spec.nodeName"}},
+    without_disabled_fields(
+        KindBehavior(
+            kind=GroupKind("", "Pod"),
+            prepare_for_create=prepare_for_create,
+            prepare_for_status_update=_prepare_for_status_update,
+            validate=_NEW.validate,
+            validate_update=validate_pod_update,
+            validate_metadata_update=validate_pod_metadata_update,
+            shares_parts=True,
+            validate_status_update=validate_pod_status_update,
+            warnings_on_create=_warnings_on_create,
+            selectable_fields=selectable_fields,
+            selectable_labels=_LABELS,
+            unsupported_field_label=lambda label: f"field label not supported: {label}",
+            trigger_field="spec.nodeName",
+            has_generation=True,
+            grace_period=grace_period,
+            table=TABLE,
+            extra={"subresources": PARTS, "old_field_labels": {"spec.host": "spec.nodeName"}},
+        ),
+        lambda pod: pod.get("spec") or {},
     )
 ]
 DEFAULTS = {GroupVersionKind("", "v1", "Pod"): default_pod}

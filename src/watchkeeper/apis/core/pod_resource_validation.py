@@ -7,11 +7,18 @@ from typing import Any
 
 from watchkeeper.apis.core.pod_resources import HUGEPAGES, container_sums
 from watchkeeper.apis.quantities import compare
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.names import is_dns1123_label, is_dns1123_subdomain
 from watchkeeper.apis.validation.resources import pod_resource_name, validate_requirements
 from watchkeeper.meta.field import FieldError, duplicate, forbidden, invalid, required
 
 Object = Mapping[str, Any]
+
+_CLAIM: InternalForm = {
+    "name": ("Name", ""),
+    "resourceClaimName": ("ResourceClaimName", None),
+    "resourceClaimTemplateName": ("ResourceClaimTemplateName", None),
+}
 
 
 def validate_resource_claims(claims: Sequence[Object], pod: Object | None, path: str) -> list[FieldError]:
@@ -21,7 +28,7 @@ def validate_resource_claims(claims: Sequence[Object], pod: Object | None, path:
     static = pod is not None and "kubernetes.io/config.mirror" in (pod.get("annotations") or ())
     for i, claim in enumerate(claims):
         if static:
-            errors.append(forbidden("", "static pods do not support resource claims"))
+            errors.append(forbidden("[]", "static pods do not support resource claims"))
             continue
         at, name = f"{path}[{i}]", claim.get("name") or ""
         if not name:
@@ -34,10 +41,10 @@ def validate_resource_claims(claims: Sequence[Object], pod: Object | None, path:
         given = [f for f in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(f) is not None]
         if len(given) > 1:
             text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            errors.append(invalid(at, dict(claim), text))
+            errors.append(invalid(at, internal_form(claim, _CLAIM), text))
         if not given:
             text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            errors.append(invalid(at, dict(claim), text))
+            errors.append(invalid(at, internal_form(claim, _CLAIM), text))
         for field in given:
             value = claim[field]
             errors += [invalid(f"{at}.{field}", value, text) for text in is_dns1123_subdomain(value)]

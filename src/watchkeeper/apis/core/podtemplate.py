@@ -7,6 +7,7 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
+from watchkeeper.apis.core.pod_features import without_disabled_fields
 from watchkeeper.apis.core.pod_template_validation import template_options, validate_template
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
 from watchkeeper.meta.field import FieldError
@@ -42,24 +43,27 @@ def _cells(obj: Object, _now: float) -> list[Any]:
 
 
 BEHAVIORS = [
-    KindBehavior(
-        kind=GroupKind("", "PodTemplate"),
-        prepare_for_update=_prepare_for_update,
-        validate=_validate,
-        validate_update=_validate_update,
-        warnings_on_create=lambda obj: warnings_for_template(obj.get("template") or {}, "template"),
-        warnings_on_update=lambda new, _old: warnings_for_template(new.get("template") or {}, "template"),
-        has_status=False,
-        has_generation=True,
-        table=TableSpec(
-            columns=(
-                printing.NAME,
-                Column("Containers", "string", "Names of each container in the template."),
-                Column("Images", "string", "Images referenced by each container in the template."),
-                Column("Pod Labels", "string", "The labels for the pod template."),
+    without_disabled_fields(
+        KindBehavior(
+            kind=GroupKind("", "PodTemplate"),
+            prepare_for_update=_prepare_for_update,
+            validate=_validate,
+            validate_update=_validate_update,
+            warnings_on_create=lambda obj: warnings_for_template(obj.get("template") or {}, "template"),
+            warnings_on_update=lambda new, _old: warnings_for_template(new.get("template") or {}, "template"),
+            has_status=False,
+            has_generation=True,
+            table=TableSpec(
+                columns=(
+                    printing.NAME,
+                    Column("Containers", "string", "Names of each container in the template."),
+                    Column("Images", "string", "Images referenced by each container in the template."),
+                    Column("Pod Labels", "string", "The labels for the pod template."),
+                ),
+                cells=_cells,
             ),
-            cells=_cells,
         ),
+        lambda obj: (obj.get("template") or {}).get("spec") or {},
     )
 ]
 DEFAULTS = {GroupVersionKind("", "v1", "PodTemplate"): default_pod_template_object}

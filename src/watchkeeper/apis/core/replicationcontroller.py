@@ -9,10 +9,10 @@ from watchkeeper.apis import printing, workloads
 from watchkeeper.apis.apps.replicaset import LIMITED_COUNTS, STATUS_COUNTS, replica_cells, replica_columns
 from watchkeeper.apis.behavior import KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
+from watchkeeper.apis.core.pod_features import spec_of_template, without_disabled_fields
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options, validate_template
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
-from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -61,12 +61,8 @@ def _validate(controller: Object) -> list[FieldError]:
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    """As the reference, which judges the new spec twice: as a new one, and as an update."""
     old_template = (old.get("spec") or {}).get("template") or {}
-    found = _spec_errors(new.get("spec") or {}, template_options(old_template))
-    if not found:
-        return []
-    return validate_builtin_object_meta(new["metadata"], namespaced=True) + found + found
+    return _spec_errors(new.get("spec") or {}, template_options(old_template))
 
 
 def _validate_status_update(new: Object, _old: Object) -> list[FieldError]:
@@ -99,20 +95,23 @@ def _cells(controller: Object, now: float) -> list[Any]:
 
 
 BEHAVIORS = [
-    KindBehavior(
-        kind=GroupKind("", "ReplicationController"),
-        prepare_for_create=_prepare_for_create,
-        validate=_validate,
-        validate_update=_validate_update,
-        validate_status_update=_validate_status_update,
-        warnings_on_create=_warnings_on_create,
-        warnings_on_update=_warnings_on_update,
-        selectable_fields=lambda obj: {"status.replicas": str((obj.get("status") or {}).get("replicas") or 0)},
-        selectable_labels=("status.replicas",),
-        unsupported_field_label=workloads.unknown_field_label,
-        has_generation=True,
-        default_propagation="Orphan",
-        table=TableSpec(columns=replica_columns("controller"), cells=_cells),
+    without_disabled_fields(
+        KindBehavior(
+            kind=GroupKind("", "ReplicationController"),
+            prepare_for_create=_prepare_for_create,
+            validate=_validate,
+            validate_update=_validate_update,
+            validate_status_update=_validate_status_update,
+            warnings_on_create=_warnings_on_create,
+            warnings_on_update=_warnings_on_update,
+            selectable_fields=lambda obj: {"status.replicas": str((obj.get("status") or {}).get("replicas") or 0)},
+            selectable_labels=("status.replicas",),
+            unsupported_field_label=workloads.unknown_field_label,
+            has_generation=True,
+            default_propagation="Orphan",
+            table=TableSpec(columns=replica_columns("controller"), cells=_cells),
+        ),
+        spec_of_template,
     )
 ]
 DEFAULTS = {GroupVersionKind("", "v1", "ReplicationController"): default_replication_controller}

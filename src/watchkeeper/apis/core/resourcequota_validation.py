@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from watchkeeper.apis.validation.internal_form import InternalForm, Listed, internal_form
 from watchkeeper.apis.validation.metadata import IMMUTABLE
 from watchkeeper.apis.validation.resources import resource_name_errors, validate_resource_quantity
 from watchkeeper.meta.field import FieldError, invalid, required
@@ -26,6 +27,12 @@ _RESOURCES = _POD_RESOURCES | {
     "services",
     "services.loadbalancers",
     "services.nodeports",
+}
+_SELECTOR: InternalForm = {
+    "matchExpressions": (
+        "MatchExpressions",
+        Listed(scopeName=("ScopeName", ""), operator=("Operator", ""), values=("Values", None)),
+    )
 }
 _HUGEPAGES = ("hugepages-", "requests.hugepages-")
 _OF_SCOPE = {
@@ -112,7 +119,8 @@ def _selector_errors(spec: Mapping[str, Any], selector: Mapping[str, Any]) -> li
         values = requirement.get("values") or []
         if scope not in _OF_SCOPE:
             errors.append(invalid(f"{path}.scopeName", scope, "unsupported scope"))
-        errors += [invalid(path, selector, "unsupported scope applied to resource") for _ in _misfits(scope, hard)]
+        shown = internal_form(selector, _SELECTOR)
+        errors += [invalid(path, shown, "unsupported scope applied to resource") for _ in _misfits(scope, hard)]
         if scope in _EXISTS_ONLY and operator != "Exists":
             errors.append(invalid(f"{path}.operator", operator, _MUST_EXIST))
         errors += _operator_errors(operator, values, path)

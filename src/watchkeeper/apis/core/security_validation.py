@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from watchkeeper.apis.core.windows_validation import validate_windows_options
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.names import byte_length, inclusive_range_error
 from watchkeeper.apis.validation.paths import validate_local_descending_path
 from watchkeeper.meta.field import FieldError, duplicate, invalid, not_supported, required, too_long
 
 Object = Mapping[str, Any]
 
+_PROFILE: InternalForm = {"type": ("Type", ""), "localhostProfile": ("LocalhostProfile", None)}
 _MAX_ID = 2**31 - 1
 _ID_RANGE = inclusive_range_error(0, _MAX_ID)
 PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
@@ -76,7 +78,7 @@ def validate_seccomp_field(profile: Object | None, path: str) -> list[FieldError
             errors += validate_local_descending_path(local, f"{path}.localhostProfile")
     elif local is not None:
         text = "can only be set when seccomp type is Localhost"
-        errors.append(invalid(f"{path}.localhostProfile", dict(profile), text))
+        errors.append(invalid(f"{path}.localhostProfile", internal_form(profile, _PROFILE), text))
     return errors
 
 
@@ -128,7 +130,7 @@ def validate_pod_security(spec: Object, path: str, *, allow_host_sysctls: bool) 
     errors += validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
     errors += validate_apparmor_field(context.get("appArmorProfile"), f"{path}.appArmorProfile")
     errors += _choice(context, "supplementalGroupsPolicy", path, ("Merge", "Strict"))
-    return errors + _choice(context, "seLinuxChangePolicy", path, ("MountOption", "Recursive"))
+    return errors + _choice(context, "seLinuxChangePolicy", path, ("Recursive",))
 
 
 def _choice(context: Object, field: str, path: str, supported: tuple[str, ...]) -> list[FieldError]:
