@@ -80,6 +80,8 @@ class AssemblyOptions:
     max_body_bytes: int = 3 * 1024 * 1024
     service_networks: Sequence[str] = (DEFAULT_NETWORK,)
     node_ports: tuple[int, int] = DEFAULT_NODE_PORTS
+    plugins: Sequence[Plugin] = field(default_factory=tuple)
+    """Rules of whoever embeds the server."""
     extra_plugins: Sequence[Plugin] = field(default_factory=tuple)
     read_only: bool = False
     """Whether nothing may be written."""
@@ -200,6 +202,7 @@ class Assembly:
             *([ReadOnly()] if self.options.read_only else []),
             *builtin_plugins(self.stored, self.options.authorizer, self.served),
             self.configuration,
+            *self.options.plugins,
             self.policies.mutating,
             self.webhooks.mutating,
             self.policies.validating,

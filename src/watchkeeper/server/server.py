@@ -9,6 +9,7 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Self
 
 from watchkeeper.admission.rbac_escalation import RbacEscalation
 from watchkeeper.authn.request import RequestAuthenticator
@@ -38,6 +39,7 @@ from watchkeeper.server.audit import open_audit_log
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.controllers import elected_controllers
 from watchkeeper.server.credentials import Credentials, load_credentials
+from watchkeeper.server.extensions import Extensions
 from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.followed_store import FollowedStore
 from watchkeeper.server.health import LOG, Check, Health, Unhealthy
@@ -78,13 +80,15 @@ class State(enum.Enum):
 class Server:
     """One API server, on the event loop that starts it.
 
-    `start()` returns once it answers; `stop()` ends watches, lets requests finish and frees everything. What fails in
-    `start()` is undone before it raises.
+    `start()` returns once it answers; `stop()` ends watches, lets requests finish and frees everything; `async with`
+    does both. What fails in `start()` is undone before it raises.
     """
 
-    def __init__(self, options: ServeOptions) -> None:
+    def __init__(self, options: ServeOptions, extensions: Extensions = Extensions()) -> None:
+        """Raises StartupError for options that cannot be meant."""
         options.check()
         self.options = options
+        self.extensions = extensions
         self.state = State.NEW
         self.policy = Policy()
         self.health = Health()
@@ -101,6 +105,13 @@ class Server:
 
     def __repr__(self) -> str:
         return f"<Server {self.state.value} on {', '.join(self.urls) or 'nothing yet'}>"
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
 
     @property
     def kv(self) -> KV:
@@ -139,7 +150,7 @@ class Server:
             service_account_key(options.data_dir, options.service_account_signing_key_file), ISSUER
         )
         authenticator = self.credentials.authenticator(
-            [signer], audiences=signer.audiences, anonymous=options.anonymous_auth
+            [*self.extensions.tokens, signer], audiences=signer.audiences, anonymous=options.anonymous_auth
         )
         choices = AssemblyOptions(
             authorizer=authorizer,
@@ -148,6 +159,7 @@ class Server:
             signer=signer,
             resources=served_resources(options.runtime_config),
             event_ttl=int(options.event_ttl),
+            plugins=self.extensions.admission,
             extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
             read_only=options.read_only,
         )
@@ -234,9 +246,10 @@ class Server:
         return sockets
 
     def _authorizer(self) -> Authorizer:
+        own = self.extensions.authorizers
         if self.options.authorization == "AlwaysAllow":
-            return AlwaysAllow()
-        return AuthorizerUnion([PrivilegedGroup(), RbacAuthorizer(self.policy)])
+            return AuthorizerUnion([PrivilegedGroup(), *own, AlwaysAllow()]) if own else AlwaysAllow()
+        return AuthorizerUnion([PrivilegedGroup(), *own, RbacAuthorizer(self.policy)])
 
     async def _bootstrap(self, port: int) -> None:
         """Create what every cluster begins with.
