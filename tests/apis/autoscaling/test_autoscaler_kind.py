@@ -3,7 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kind_writer import create, created, row, update, update_status
+from kind_writer import create, created, read, row, update, update_status
+
+from watchkeeper.runtime.scheme import DecodeError
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
 
@@ -115,3 +117,14 @@ def test_the_table_compares_metrics_with_their_targets() -> None:
     obj["status"]["currentMetrics"] = [{"type": "Pods", "pods": {"metric": {"name": "m"}, "current": {}}}]
     assert row(obj)["Targets"] == "<nil>/10"
     assert (cells["MinPods"], cells["MaxPods"], cells["Replicas"]) == ("1", 3, 0)
+
+
+def test_rules_without_policies_are_completed_but_for_those_that_say_so() -> None:
+    rules = hpa(behavior={"scaleUp": {"policies": None}})
+    assert [policy["type"] for policy in read(rules)["spec"]["behavior"]["scaleUp"]["policies"]] == ["Pods", "Percent"]
+    refusal = ["spec.behavior.scaleUp.policies: Required value: must specify at least one Policy"]
+    assert create(hpa(behavior={"scaleUp": {"policies": []}})).errors == refusal
+    # What is not plain is decoded another way.
+    assert create(hpa(behavior={"scaleUp": {"policies": []}}, unknown=1)).errors == refusal
+    with pytest.raises(DecodeError):
+        read(hpa(behavior={"scaleUp": {"policies": {}}}))

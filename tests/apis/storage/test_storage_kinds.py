@@ -148,13 +148,6 @@ def test_a_driver_is_filled_in() -> None:
                 "tokenRequests are specified"
             ],
         ),
-        (
-            {"preventPodSchedulingIfMissing": True},
-            [
-                "preventPodSchedulingIfMissing: Forbidden: preventPodSchedulingIfMissing requires the "
-                "VolumeLimitScaling feature gate to be enabled"
-            ],
-        ),
     ],
 )
 def test_what_a_driver_must_say(spec: Any, errors: list[str]) -> None:
@@ -168,7 +161,8 @@ def test_what_a_driver_can_do_stays() -> None:
     ]
     assert update(old, driver(fsGroupPolicy="None")).errors == []
     changed = update(old, driver(podInfoOnMount=True))
-    assert (changed.errors, changed.obj["metadata"]["generation"]) == ([], 2)
+    assert "generation" not in old["metadata"]
+    assert (changed.errors, changed.obj["metadata"]["generation"]) == ([], 1)
     assert row(old)["TokenRequests"] == "<unset>"
     assert row(created(driver(tokenRequests=[{"audience": "a"}, {"audience": "b"}])))["TokenRequests"] == "a,b"
 
@@ -260,6 +254,25 @@ def test_an_attachment_stays_and_its_status_is_written_apart() -> None:
         update_status(old, {"detachError": {"errorCode": -1}}).errors
         == ["status.detachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, inclusive"] * 2
     )
+
+
+def test_tokens_of_drivers_that_may_show_are_warned_of() -> None:
+    words = "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent "
+    warnings = [words + "possible logging of tokens in volume attributes"]
+    tokens, others = [{"audience": "a"}], [{"audience": "b"}]
+    assert create(driver(tokenRequests=tokens)).warnings == warnings
+    assert create(driver(tokenRequests=tokens, serviceAccountTokenInSecrets=False)).warnings == []
+    old = created(driver(tokenRequests=tokens))
+    assert update(old, driver(tokenRequests=tokens, podInfoOnMount=True)).warnings == []
+    assert update(old, driver(tokenRequests=others)).warnings == warnings
+    assert update(old, driver()).warnings == []
+
+
+def test_what_belongs_to_a_feature_that_is_off_is_left_out() -> None:
+    old = created(driver(preventPodSchedulingIfMissing=True))
+    assert "preventPodSchedulingIfMissing" not in old["spec"]
+    changed = update(old, driver(preventPodSchedulingIfMissing=True)).obj
+    assert changed == {**old, "metadata": changed["metadata"]}
 
 
 def test_a_driver_has_a_name_as_other_kinds_do() -> None:

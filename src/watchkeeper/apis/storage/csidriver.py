@@ -10,7 +10,7 @@ from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.storage.classes import GROUP
 from watchkeeper.apis.validation.enums import validate_optional_enum
 from watchkeeper.apis.validation.metadata import validate_immutable
-from watchkeeper.meta.field import FieldError, duplicate, forbidden, invalid, not_supported, required
+from watchkeeper.meta.field import FieldError, duplicate, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -34,6 +34,12 @@ _FIXED = (
 _MIN_TOKEN_SECONDS = 600
 _MAX_TOKEN_SECONDS = 1 << 32
 _MIN_PERIOD = 10
+_GATED = "preventPodSchedulingIfMissing"
+"""Of a feature that is off in Kubernetes 1.36."""
+_TOKENS_SHOW = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
+    "logging of tokens in volume attributes"
+)
 
 
 def default_driver(driver: Object) -> None:
@@ -66,15 +72,7 @@ def _validate(driver: Object) -> list[FieldError]:
     if in_secrets is not None and not spec.get("tokenRequests"):
         why = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
         errors.append(invalid("spec.serviceAccountTokenInSecrets", in_secrets, why))
-    return errors + _gated_errors(spec)
-
-
-def _gated_errors(spec: Mapping[str, Any]) -> list[FieldError]:
-    """What belongs to a feature that is off in Kubernetes 1.36 is refused rather than dropped."""
-    name = "preventPodSchedulingIfMissing"
-    if spec.get(name) is None:
-        return []
-    return [forbidden(f"spec.{name}", f"{name} requires the VolumeLimitScaling feature gate to be enabled")]
+    return errors
 
 
 def _token_errors(requests: Sequence[Mapping[str, Any]]) -> list[FieldError]:
@@ -104,6 +102,26 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
+def _prepare_for_create(driver: Object) -> None:
+    driver["spec"].pop(_GATED, None)
+
+
+def _prepare_for_update(new: Object, old: Object) -> None:
+    """A new driver has no generation: the first change of its spec makes 1."""
+    spec, was = new["spec"], old.get("spec") or {}
+    if was.get(_GATED) is None:
+        spec.pop(_GATED, None)
+    if spec != was:
+        new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+
+def _warnings(new: Object, old: Object | None = None) -> list[str]:
+    """New tokens should not travel among a volume's attributes."""
+    requests = new["spec"].get("tokenRequests")
+    same = old is not None and requests == (old.get("spec") or {}).get("tokenRequests")
+    return [_TOKENS_SHOW] if requests and not same and new["spec"].get("serviceAccountTokenInSecrets") is None else []
+
+
 def _cells(driver: Object, now: float) -> list[Any]:
     spec = driver.get("spec") or {}
     tokens = spec.get("tokenRequests")
@@ -122,11 +140,14 @@ def _cells(driver: Object, now: float) -> list[Any]:
 BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "CSIDriver"),
+        prepare_for_create=_prepare_for_create,
+        prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,
         allow_unconditional_update=False,
+        warnings_on_create=_warnings,
+        warnings_on_update=_warnings,
         has_status=False,
-        has_generation=True,
         table=TableSpec(
             columns=(
                 printing.NAME,
