@@ -42,6 +42,7 @@ def meta(**fields: Any) -> Any:
         ("VolumeAttachment", Strategy, 2),
         ("NetworkPolicy", Strategy, 1),
         ("RuntimeClass", Strategy, 2),
+        ("ClusterRole", Strategy, 3),
         ("FlowSchema", Strategy, 1),
         ("ValidatingWebhookConfiguration", Strategy, 1),
         ("Ingress", StatusStrategy, 1),

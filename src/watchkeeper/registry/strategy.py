@@ -40,15 +40,17 @@ _PASSES: Mapping[GroupKind, Sequence[str]] = {
             "ConfigMap",
             "Endpoints",
             "Namespace",
-            "PersistentVolume",
             "PersistentVolumeClaim",
             "Secret",
             "ServiceAccount",
         )
     },
+    GroupKind("", "Node"): (),
+    GroupKind("", "PersistentVolume"): (),
+    GroupKind("batch", "Job"): (),
     **{GroupKind("networking.k8s.io", kind): _NEW_AND_CHANGE for kind in ("IPAddress", "Ingress", "IngressClass")},
     **{
-        GroupKind("rbac.authorization.k8s.io", kind): _NEW_AND_CHANGE
+        GroupKind("rbac.authorization.k8s.io", kind): ("new", "new", "change")
         for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
     },
     **{

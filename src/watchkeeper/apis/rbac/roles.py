@@ -7,7 +7,8 @@ from typing import Any
 
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.validation.names import is_path_segment_name
-from watchkeeper.apis.validation.selectors import validate_label_selector
+from watchkeeper.apis.validation.selectors import has_invalid_values, validate_label_selector
+from watchkeeper.apis.workloads import is_usable_selector
 from watchkeeper.meta.field import FieldError, invalid, required
 from watchkeeper.meta.gvk import GroupKind
 
@@ -45,17 +46,35 @@ def _validate_role(role: Object) -> list[FieldError]:
     return _rule_errors(role, namespaced=True)
 
 
-def _validate_cluster_role(role: Object) -> list[FieldError]:
+def _validate_role_update(new: Object, _old: Object) -> list[FieldError]:
+    """The rules of new roles apply twice, so that what is wrong makes two causes."""
+    return _validate_role(new) * 2
+
+
+def _selectors(role: Object) -> list[Mapping[str, Any]] | None:
+    found: list[Mapping[str, Any]] | None = (role.get("aggregationRule") or {}).get("clusterRoleSelectors")
+    return found
+
+
+def _validate_cluster_role_update(new: Object, old: Object) -> list[FieldError]:
+    """As for roles; label values that are none may stay."""
+    lenient = any(has_invalid_values(selector) for selector in _selectors(old) or ())
+    return _validate_cluster_role(new, lenient=lenient) * 2
+
+
+def _validate_cluster_role(role: Object, *, lenient: bool = False) -> list[FieldError]:
     errors = _rule_errors(role, namespaced=False)
-    aggregation = role.get("aggregationRule")
-    if aggregation is None:
+    if role.get("aggregationRule") is None:
         return errors
-    selectors = aggregation.get("clusterRoleSelectors")
+    selectors = _selectors(role)
     if not selectors:
         why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
         return [*errors, required("aggregationRule.clusterRoleSelectors", why)]
     for index, selector in enumerate(selectors):
-        errors += validate_label_selector(selector, f"aggregationRule.clusterRoleSelectors[{index}]")
+        path = f"aggregationRule.clusterRoleSelectors[{index}]"
+        errors += validate_label_selector(selector, path, allow_invalid_values=lenient)
+        if not is_usable_selector(selector):
+            errors.append(invalid(path, None, "invalid label selector."))
     return errors
 
 
@@ -63,7 +82,7 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "Role"),
         validate=_validate_role,
-        validate_update=lambda new, _old: _validate_role(new),
+        validate_update=_validate_role_update,
         name_rule=is_path_segment_name,
         allow_create_on_update=True,
         has_status=False,
@@ -71,7 +90,7 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "ClusterRole"),
         validate=_validate_cluster_role,
-        validate_update=lambda new, _old: _validate_cluster_role(new),
+        validate_update=_validate_cluster_role_update,
         name_rule=is_path_segment_name,
         allow_create_on_update=True,
         has_status=False,
