@@ -92,6 +92,12 @@ def test_a_password_is_not_shown() -> None:
             Unavailable,
             Remedy.ELSEWHERE,
         ),
+        (
+            "UNAVAILABLE",
+            "errors resolving etcd:2379: [field:hostname lookup error:address lookup failed for etcd:2379: not found]",
+            Unavailable,
+            Remedy.ELSEWHERE,
+        ),
         ("UNAVAILABLE", "etcdserver: leader changed", Unavailable, Remedy.IF_HARMLESS),
         ("UNAVAILABLE", "Socket closed", Unavailable, Remedy.IF_HARMLESS),
         ("UNAVAILABLE", "etcdserver: request timed out", Timeout, Remedy.IF_HARMLESS),

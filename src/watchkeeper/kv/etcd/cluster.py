@@ -97,6 +97,7 @@ class Cluster:
         deadline = loop.time() + seconds
         backoff = Backoff(initial=0.02, limit=1.0)
         attempts = 0
+        failure: Failure | None = None
         if self.config.username and self._token is None:
             await self.authenticate()
         while True:
@@ -104,6 +105,8 @@ class Cluster:
             member = self.member
             attempts += 1
             left = deadline - loop.time()
+            if left <= 0 and failure is not None:
+                raise failure.error  # which says more than that the time is over
             try:
                 return await self._attempt(
                     member, method, request, left if not harmless else self._share(left, seconds)
