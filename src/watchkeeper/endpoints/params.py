@@ -12,6 +12,7 @@ from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported
 from watchkeeper.meta.fields import FieldSelector
 from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.meta.label_selector import LabelSelector, SelectorError
+from watchkeeper.registry.deletion import policy_errors
 from watchkeeper.registry.rest import DeleteOptions
 from watchkeeper.request.request import Request
 
@@ -249,14 +250,7 @@ def delete_options_from(body: dict[str, Any]) -> DeleteOptions:
     policy, orphan = body.get("propagationPolicy"), body.get("orphanDependents")
     dry_run = body.get("dryRun") or []
     unsafe = bool(body.get("ignoreStoreReadErrorWithClusterBreakingPotential"))
-    wrong: list[FieldError] = []
-    if orphan is not None and policy is not None:
-        wrong.append(
-            invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
-        )
-    if policy is not None and policy not in ("Foreground", "Background", "Orphan"):
-        wrong.append(not_supported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]))
-    wrong += _check_dry_run(dry_run)
+    wrong = [*policy_errors(policy, orphan), *_check_dry_run(dry_run)]
     if unsafe:
         wrong += _check_unsafe(body, dry_run)
     if wrong:

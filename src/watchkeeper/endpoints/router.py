@@ -40,6 +40,9 @@ _SUBRESOURCE: dict[str, tuple[str, Handler]] = {
     "POST": ("create", create_named),
     "DELETE": ("delete", delete),
 }
+_STREAMS = frozenset({"GET", "POST"})
+_CONNECT = {"log": frozenset({"GET"}), "exec": _STREAMS, "attach": _STREAMS, "portforward": _STREAMS}
+"""The methods of subresources that connect to a node; others, proxies, take any."""
 _CUSTOM_SUBRESOURCE: dict[str, Handler] = {"get": get, "update": update, "patch": patch}
 _CUSTOM: dict[str, Handler] = {
     **_CUSTOM_SUBRESOURCE,
@@ -156,6 +159,8 @@ class Router:
         if scope is None:
             raise not_found()
         if "connect" in scope.verbs:
+            if request.method not in _CONNECT.get(scope.subresource, (request.method,)):
+                raise method_not_allowed()
             return connect(request, scope)
         entry = _SUBRESOURCE.get(request.method)
         if entry is None or entry[0] not in scope.verbs:

@@ -29,7 +29,7 @@ class PodConnect:
         self.nodes = nodes
         self.subresource = subresource
 
-    async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
+    async def connect(self, ctx: Context, request: ConnectRequest) -> Result | None:
         """Raise what keeps the connection from being made."""
         if self.subresource == "proxy":
             name, _ = _proxied(request, "pod")
@@ -47,10 +47,10 @@ class PodConnect:
 
 
 class PodLog(PodConnect):
-    """The log of a Pod: empty as long as no node has it."""
+    """The log of a Pod: nothing as long as no node has it."""
 
-    async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
-        """An empty text for a Pod without a node; else what keeps the node from being reached."""
+    async def connect(self, ctx: Context, request: ConnectRequest) -> Result | None:
+        """None for a Pod without a node; else what keeps the node from being reached."""
         try:
             wrong = validate_log_options(log_options(request.params))
         except ValueError as error:
@@ -61,7 +61,7 @@ class PodLog(PodConnect):
         check_container(pod, _first(request, "container"))
         node = pod["spec"].get("nodeName") or ""
         if not node:
-            return {"text": ""}
+            return None
         raise await unreachable_node(self.nodes, ctx, node)
 
 

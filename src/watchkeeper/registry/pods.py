@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from watchkeeper.apis.core import pod_eviction as eviction_rules
 from watchkeeper.apis.core.pod_binding import BindingError, bind, validate_binding
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import aggregate
-from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.meta.gvk import GroupKind, GroupResource
+from watchkeeper.registry.deletion import policy_errors
 from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions, Object, Result
@@ -21,6 +21,9 @@ from watchkeeper.storage.interface import ListOptions, StoredObject
 from watchkeeper.storage.state import check_stored
 
 _BINDING = GroupResource("", "pods/binding")
+_OPTIONS = GroupKind("meta.k8s.io", "DeleteOptions")
+_ATTEMPTS = 20
+"""How often an eviction begins anew because the Pod changed in its midst."""
 
 
 def success(code: int = 201) -> Object:
@@ -37,8 +40,8 @@ async def change_stored(
     uid: str | None = None,
     resource_version: str | None = None,
     dry_run: bool = False,
-) -> None:
-    """Change an object in place by a function, without its strategy.
+) -> str:
+    """Change an object in place by a function, without its strategy. Returns its resourceVersion.
 
     What is given as `uid` and `resource_version` must be the object's. Raises ApiError.
     """
@@ -56,8 +59,9 @@ async def change_stored(
             stored = await store.storage.get(key)
             check_stored(stored.key, stored, preconditions)
             await attempt(stored)
-            return
-        await store.storage.guaranteed_update(key, attempt, storage.UpdateOptions(preconditions=preconditions))
+            return str(stored.resource_version)
+        options = storage.UpdateOptions(preconditions=preconditions)
+        return str((await store.storage.guaranteed_update(key, attempt, options)).resource_version)
     except StorageError as error:
         raise to_api_error(error, store.resource, name, "update") from error
 
@@ -70,7 +74,10 @@ class BindingStore:
 
     async def create(self, ctx: Context, obj: Object, options: CreateOptions) -> Result:
         """Bind the Pod that the Binding names."""
-        return await self.create_named(ctx, obj.get("metadata", {}).get("name", ""), obj, options)
+        name = obj.get("metadata", {}).get("name", "")
+        if not name:
+            raise errors.bad_request("Name parameter required.")
+        return await self.create_named(ctx, name, obj, options)
 
     async def create_named(self, ctx: Context, name: str, obj: Object, options: CreateOptions) -> Result:
         """Bind a Pod. Raises a 409 when it has a node."""
@@ -112,20 +119,35 @@ class EvictionStore:
         if options.validate is not None:
             await options.validate(obj)
         dry_run = bool(chosen.get("dryRun"))
-        pod = (await self._pods.get(ctx, name, "")).data()
-        exact = not eviction_rules.has_ended(pod)
-        if not eviction_rules.ignores_budgets(pod):
-            covering = eviction_rules.budgets_of(pod, await self._all_budgets(ctx))
-            if len(covering) > 1:
-                return dict(eviction_rules.SEVERAL_BUDGETS)
-            if covering:
-                exact = eviction_rules.is_not_counted(pod, covering[0])
-                if not exact:
-                    await self._take(ctx, covering[0]["metadata"]["name"], name, dry_run=dry_run)
+        for attempt in range(_ATTEMPTS):
+            pod = (await self._pods.get(ctx, name, "")).data()
+            if not eviction_rules.ignores_budgets(pod):
+                break
+            try:
+                await self._delete(ctx, pod, chosen, dry_run=dry_run, exact=not eviction_rules.has_ended(pod))
+            except ApiError as error:
+                if error.reason != "Conflict" or _wanted_version(chosen) or attempt == _ATTEMPTS - 1:
+                    raise
             else:
-                exact = False
-        await self._delete(ctx, pod, chosen, dry_run=dry_run, exact=exact)
+                return success()
+        covering = eviction_rules.budgets_of(pod, await self._all_budgets(ctx))
+        if len(covering) > 1:
+            raise ApiError(500, "", eviction_rules.SEVERAL_BUDGETS)
+        await self._delete_covered(ctx, pod, next(iter(covering), None), chosen, dry_run=dry_run)
         return success()
+
+    async def _delete_covered(
+        self, ctx: Context, pod: Object, budget: Object | None, chosen: Object, *, dry_run: bool
+    ) -> None:
+        exact = budget is not None and eviction_rules.is_not_counted(pod, budget)
+        if budget is not None and not exact:
+            await self._take(ctx, budget["metadata"]["name"], pod["metadata"]["name"], dry_run=dry_run)
+        try:
+            await self._delete(ctx, pod, chosen, dry_run=dry_run, exact=exact)
+        except ApiError as error:
+            if error.reason == "Conflict" and exact and budget is not None and not _wanted_version(chosen):
+                raise eviction_rules.still_processed(budget["metadata"]["name"]) from error
+            raise
 
     async def _all_budgets(self, ctx: Context) -> list[Object]:
         found = await self._budgets.list(ctx, ListOptions())
@@ -138,24 +160,44 @@ class EvictionStore:
         await change_stored(self._budgets, ctx, budget, change, dry_run=dry_run)
 
     async def _delete(self, ctx: Context, pod: Object, chosen: Object, *, dry_run: bool, exact: bool) -> None:
-        meta: dict[str, Any] = pod["metadata"]
-        version = meta["resourceVersion"] if exact else None
-        if not exact:
-            await change_stored(
-                self._pods,
-                ctx,
-                meta["name"],
-                lambda obj: eviction_rules.mark_evicted(obj, now_text()),
-                uid=meta["uid"],
-                dry_run=dry_run,
-            )
-        preconditions = chosen.get("preconditions") or {}
+        name = pod["metadata"]["name"]
+        uid = (chosen.get("preconditions") or {}).get("uid")
+        version = _wanted_version(chosen) or (pod["metadata"]["resourceVersion"] if exact else None)
+        if not dry_run:
+            marked = await self._mark(ctx, name, uid, version)
+            version = marked if version else None
+        policy, orphan = chosen.get("propagationPolicy"), chosen.get("orphanDependents")
+        if wrong := policy_errors(policy, orphan):
+            raise errors.invalid(_OPTIONS, "", wrong)
         options = DeleteOptions(
             grace_period_seconds=chosen.get("gracePeriodSeconds"),
-            uid=preconditions.get("uid"),
-            resource_version=preconditions.get("resourceVersion") or version,
-            propagation_policy=chosen.get("propagationPolicy"),
-            orphan_dependents=chosen.get("orphanDependents"),
+            uid=uid,
+            resource_version=version,
+            propagation_policy=policy,
+            orphan_dependents=orphan,
             dry_run=dry_run,
         )
-        await self._pods.delete(ctx, meta["name"], options)
+        await self._pods.delete(ctx, name, options)
+
+    async def _mark(self, ctx: Context, name: str, uid: str | None, version: str | None) -> str:
+        """Say in the Pod that it is evicted, if it is the one meant. Returns its new resourceVersion."""
+
+        def change(pod: Object) -> None:
+            meta = pod["metadata"]
+            if uid and uid != meta["uid"]:
+                why = f"the UID in the precondition ({uid}) does not match the UID in record ({meta['uid']})"
+                text = f"{why}. The object might have been deleted and then recreated"
+                raise errors.conflict(GroupResource("", "Pod"), name, text)
+            found = meta.get("resourceVersion")
+            if version and version != found:
+                why = f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in"
+                text = f"{why} record ({found}). The object might have been modified"
+                raise errors.conflict(GroupResource("", "Pod"), name, text)
+            eviction_rules.mark_evicted(pod, now_text())
+
+        return await change_stored(self._pods, ctx, name, change)
+
+
+def _wanted_version(chosen: Object) -> str | None:
+    version: str | None = (chosen.get("preconditions") or {}).get("resourceVersion")
+    return version

@@ -206,6 +206,6 @@ class ConnectRequest:
 class Connecter(Protocol):
     """Answers any method on a subresource that streams to a node."""
 
-    async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
-        """Usually raises the ApiError that tells why no node can be reached."""
+    async def connect(self, ctx: Context, request: ConnectRequest) -> Result | None:
+        """Usually raises the ApiError that tells why no node can be reached. None: there is nothing to answer."""
         ...

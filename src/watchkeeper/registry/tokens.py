@@ -61,7 +61,7 @@ class TokenStore:
         return obj
 
     async def _bound(self, ctx: Context, reference: Object | None, account: str) -> Bound | None:
-        if not reference:
+        if reference is None:
             return None
         kind, name = reference.get("kind") or "", reference.get("name") or ""
         group, _, version = (reference.get("apiVersion") or "").rpartition("/")

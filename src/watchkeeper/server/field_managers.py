@@ -6,7 +6,7 @@ import functools
 
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
-from watchkeeper.runtime.managedfields import FieldManager, Filter, excluding, including
+from watchkeeper.runtime.managedfields import FieldManager, Filter, excluding
 from watchkeeper.runtime.scheme import Kind, Scheme
 
 _STATUS_RESETS: dict[GroupKind, tuple[str, ...]] = {
@@ -14,24 +14,28 @@ _STATUS_RESETS: dict[GroupKind, tuple[str, ...]] = {
     GroupKind("apps", "Deployment"): ("metadata.labels",),
     GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): ("metadata",),
     GroupKind("apiregistration.k8s.io", "APIService"): ("metadata",),
+    GroupKind("certificates.k8s.io", "CertificateSigningRequest"): ("status.conditions",),
     GroupKind("flowcontrol.apiserver.k8s.io", "FlowSchema"): ("metadata",),
     GroupKind("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): ("metadata",),
+    GroupKind("networking.k8s.io", "ServiceCIDR"): ("metadata",),
+    GroupKind("resource.k8s.io", "ResourceClaim"): ("metadata",),
     GroupKind("storage.k8s.io", "VolumeAttachment"): ("metadata",),
 }
 """What a write of the status leaves alone besides the spec."""
 
-_CONTAINER_LISTS = ("spec.containers", "spec.initContainers")
+_RESETS: dict[GroupKind, tuple[str, ...]] = {
+    GroupKind("certificates.k8s.io", "CertificateSigningRequest"): ("spec", "status"),
+}
+"""What an update of the main resource leaves alone, where that is more than the status."""
+
 _PARTS: dict[tuple[GroupKind, str], Filter] = {
     (GroupKind("", "Namespace"), "finalize"): excluding("status"),
-    (GroupKind("", "Pod"), "ephemeralcontainers"): including("spec.ephemeralContainers"),
-    (GroupKind("", "Pod"), "resize"): including(
-        *(f"{containers}.*.{name}" for containers in _CONTAINER_LISTS for name in ("resources", "resizePolicy"))
-    ),
     (GroupKind("certificates.k8s.io", "CertificateSigningRequest"), "approval"): excluding(
         "spec", "status.certificate"
     ),
 }
-"""What a write of another subresource can change."""
+"""What a write of another subresource leaves alone. Nothing is said of the Pod's: kube-apiserver records there whatever
+is sent, even where it keeps the old value."""
 
 
 def field_manager_for(scheme: Scheme, kind: Kind, hub: GroupVersionKind, subresource: str) -> FieldManager | None:
@@ -54,7 +58,7 @@ def _api_version(gvk: GroupVersionKind, version: str) -> str:
 def _filter(gvk: GroupVersionKind, subresource: str) -> Filter | None:
     kind = gvk.group_kind
     if not subresource:
-        return excluding("status") if kind in _kinds_with_status() else None
+        return excluding(*_RESETS.get(kind, ("status",))) if kind in _kinds_with_status() else None
     if subresource == "status":
         return excluding("spec", *_STATUS_RESETS.get(kind, ()))
     return _PARTS.get((kind, subresource))

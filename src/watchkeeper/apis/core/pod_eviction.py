@@ -2,8 +2,8 @@
 
 The registry goes through these steps as kube-apiserver's eviction storage does: read the Pod; if `ignores_budgets`,
 delete it; else find its budget, and unless `is_not_counted`, `take_disruption` and store the budget's status; then
-`mark_evicted` and delete. Where `ignores_budgets` or `is_not_counted` decided, the deletion depends on the version that
-was read, but for Pods that `has_ended` says are over.
+`mark_evicted` and delete. Where `ignores_budgets` or `is_not_counted` decided, marking and deleting depend on the
+version that was read, but for Pods that `has_ended` says are over.
 """
 
 from __future__ import annotations
@@ -20,15 +20,7 @@ from watchkeeper.meta.gvk import GroupResource
 Object = dict[str, Any]
 
 NAME_MISMATCH = "name in URL does not match name in Eviction object"
-SEVERAL_BUDGETS: Mapping[str, Any] = {
-    "kind": "Status",
-    "apiVersion": "v1",
-    "metadata": {},
-    "status": "Failure",
-    "message": "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-    "code": 500,
-}
-"""What is answered, with HTTP status 201, when several budgets cover a Pod."""
+SEVERAL_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
 _VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
 _MAX_UNCONFIRMED = 2000

@@ -28,8 +28,8 @@ async def connect(request: Request, scope: Scope) -> Response:
         params = await _admit(request, scope, kind)
     asked = ConnectRequest(info.name, "/".join(info.parts[3:]), params)
     result = await scope.store.connect(context(request, scope), asked)
-    if isinstance(result, dict) and "kind" not in result:
-        return text_response(200, result["text"])
+    if result is None:
+        return text_response(204, "")
     return finish(renderer_for(scope, PLAIN).one(result), PLAIN)
 
 

@@ -67,6 +67,8 @@ async def create_named(request: Request, scope: Scope) -> Response:
     meta = obj.get("metadata")
     if isinstance(meta, dict):
         ensure_namespace(meta, expected_namespace(request, scope))
+    if scope.field_manager is not None:
+        obj = scope.field_manager.update(None, obj, manager_of(request, params))
     admission = Admission(request, scope, params)
     obj = await admission.mutate(Operation.CREATE, obj, None)
     options = CreateOptions(dry_run=params.dry_run, validate=admission.validate_create())

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.meta.gvk import GroupKind, GroupVersion, GroupVersionKind
 from watchkeeper.runtime.managedfields.nodes import MapNode, NodeTable
 from watchkeeper.runtime.scheme import Kind, NotRegistered, Scheme
 
@@ -15,18 +15,25 @@ Object = dict[str, Any]
 
 
 class Versions:
-    """The versions of one kind: their schemas as nodes, and conversion between them."""
+    """The versions of one kind: their schemas as nodes, and conversion between them.
 
-    def __init__(self, scheme: Scheme, name: str, table: NodeTable) -> None:
+    Those of other groups do not count, though a kind may be served in several, as Events are: kube-apiserver finds no
+    way from one group's version to another's, and lets go of what was recorded there.
+    """
+
+    def __init__(self, scheme: Scheme, kind: GroupKind, table: NodeTable) -> None:
         self._scheme = scheme
-        self._name = name
+        self._kind = kind
         self._table = table
         self._nodes: dict[str, MapNode] = {}
 
     def kind(self, api_version: str) -> Kind:
         """The kind at a version. Raises NotRegistered."""
         version = GroupVersion.parse(api_version)
-        return self._scheme.kind(GroupVersionKind(version.group, version.version, self._name))
+        gvk = GroupVersionKind(version.group, version.version, self._kind.kind)
+        if version.group != self._kind.group:
+            raise NotRegistered(gvk)
+        return self._scheme.kind(gvk)
 
     def node(self, api_version: str) -> MapNode:
         """The schema at a version. Raises NotRegistered."""

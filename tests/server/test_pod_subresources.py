@@ -1,0 +1,151 @@
+"""What evictions, resizes and other writes below a Pod leave behind, and who is recorded as owning it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from watchkeeper.testing import Handle, Server
+from watchkeeper.testing.handle import RequestFailed
+
+Object = dict[str, Any]
+PODS = "/api/v1/namespaces/default/pods"
+OTHER_UID = "11111111-2222-3333-4444-555555555555"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Handle]:
+    with Server(insecure_http=True, controllers=()) as handle:
+        yield handle
+
+
+def refused(server: Handle, method: str, path: str, body: Object | None = None) -> RequestFailed:
+    with pytest.raises(RequestFailed) as caught:
+        server.request(method, path, body)
+    return caught.value
+
+
+def pod(server: Handle, name: str, node: str = "n", **labels: str) -> Object:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "200m"}}}
+    spec = {"nodeName": node, "containers": [container]}
+    return server.request("POST", PODS, {"metadata": {"name": name, "labels": labels}, "spec": spec})
+
+
+def running(server: Handle, name: str, **labels: str) -> None:
+    created = pod(server, name, **labels)
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    server.request("PUT", f"{PODS}/{name}/status", created | {"status": status})
+
+
+def evict(name: str, **options: Any) -> Object:
+    return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, "deleteOptions": options}
+
+
+def conditions(server: Handle, name: str) -> list[str]:
+    return [c["type"] for c in server.request("GET", f"{PODS}/{name}")["status"].get("conditions", ())]
+
+
+def test_an_eviction_of_another_pod_leaves_no_mark(server: Handle) -> None:
+    running(server, "not-meant")
+    error = refused(server, "POST", f"{PODS}/not-meant/eviction", evict("not-meant", preconditions={"uid": OTHER_UID}))
+    assert error.status == 409
+    assert f"the UID in the precondition ({OTHER_UID}) does not match the UID in record" in str(error)
+    stale = evict("not-meant", preconditions={"resourceVersion": "1"})
+    assert refused(server, "POST", f"{PODS}/not-meant/eviction", stale).status == 409
+    assert conditions(server, "not-meant") == ["Ready"]
+
+
+def test_a_pod_that_waits_is_marked_and_deleted_as_it_was_read(server: Handle) -> None:
+    pod(server, "pending")
+    server.request("POST", f"{PODS}/pending/eviction", evict("pending"))
+    assert conditions(server, "pending") == ["DisruptionTarget"]
+    assert server.request("GET", f"{PODS}/pending")["metadata"]["deletionTimestamp"]
+
+
+def test_a_version_that_is_asked_for_is_that_before_the_mark(server: Handle) -> None:
+    created = pod(server, "exact")
+    version = created["metadata"]["resourceVersion"]
+    server.request("POST", f"{PODS}/exact/eviction", evict("exact", preconditions={"resourceVersion": version}))
+    assert server.request("GET", f"{PODS}/exact")["metadata"]["deletionTimestamp"]
+
+
+def test_an_eviction_takes_the_policies_of_deletions(server: Handle) -> None:
+    running(server, "policy")
+    error = refused(server, "POST", f"{PODS}/policy/eviction", evict("policy", propagationPolicy="Sideways"))
+    assert error.status == 422
+    assert "propagationPolicy: Unsupported value: " in str(error)
+    server.request("POST", f"{PODS}/policy/eviction", evict("policy", propagationPolicy="Foreground"))
+    assert server.request("GET", f"{PODS}/policy")["metadata"]["finalizers"] == ["foregroundDeletion"]
+
+
+def test_several_budgets_are_an_error(server: Handle) -> None:
+    running(server, "covered", app="covered")
+    for name in ("one", "two"):
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "covered"}}}
+        path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+        server.request("POST", path, {"metadata": {"name": name}, "spec": spec})
+    error = refused(server, "POST", f"{PODS}/covered/eviction", evict("covered"))
+    assert error.status == 500
+    assert "more than one PodDisruptionBudget" in str(error)
+
+
+@pytest.mark.parametrize("subresource", ["resize", "ephemeralcontainers"])
+def test_what_is_sent_is_recorded_even_where_it_is_not_taken(server: Handle, subresource: str) -> None:
+    name = f"recorded-{subresource}"
+    created = pod(server, name, node="")
+    created["metadata"]["labels"] = {"ignored": "yes"}
+    created["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "150m"
+    created["spec"]["ephemeralContainers"] = [{"name": "debug", "image": "i"}]
+    changed = server.request("PUT", f"{PODS}/{name}/{subresource}?fieldManager=other", created)
+    assert "labels" not in changed["metadata"]
+    entry = next(e for e in changed["metadata"]["managedFields"] if e["manager"] == "other")
+    assert entry["subresource"] == subresource
+    assert "f:ignored" in entry["fieldsV1"]["f:metadata"]["f:labels"]
+
+
+def signing_request() -> str:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "u")])
+    request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, hashes.SHA256())
+    return base64.b64encode(request.public_bytes(serialization.Encoding.PEM)).decode()
+
+
+def test_of_a_signing_request_only_what_can_be_changed_is_owned(server: Handle) -> None:
+    spec = {"signerName": "example.com/s", "usages": ["client auth"], "request": signing_request()}
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    created = server.request("POST", path, {"metadata": {"name": "r", "labels": {"l": "1"}}, "spec": spec})
+    recorded = [e["fieldsV1"] for e in created["metadata"]["managedFields"]]
+    assert recorded == [{"f:metadata": {"f:labels": {".": {}, "f:l": {}}}}]
+
+
+def test_a_request_for_a_token_tells_who_sent_what(server: Handle) -> None:
+    server.request("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "s"}})
+    path = "/api/v1/namespaces/default/serviceaccounts/s/token"
+    answer = server.request("POST", f"{path}?fieldManager=me", {"spec": {"audiences": ["a"]}})
+    (entry,) = answer["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"], entry["subresource"]) == ("me", "Update", "token")
+    assert entry["fieldsV1"]["f:spec"] == {"f:audiences": {}, "f:expirationSeconds": {}}
+    assert refused(server, "POST", path, {"spec": {"boundObjectRef": {}}}).status == 400
+
+
+def test_a_binding_without_a_name_binds_nothing(server: Handle) -> None:
+    error = refused(server, "POST", "/api/v1/namespaces/default/bindings", {"target": {"name": "n"}})
+    assert (error.status, str(error).count("Name parameter required.")) == (400, 1)
+
+
+def test_events_know_owners_at_the_version_of_their_group_only(server: Handle) -> None:
+    about = {"kind": "Pod", "name": "p", "namespace": "default"}
+    event = {"metadata": {"name": "e"}, "involvedObject": about, "reason": "R", "message": "m", "type": "Normal"}
+    server.request("POST", "/api/v1/namespaces/default/events?fieldManager=old", event)
+    path = "/apis/events.k8s.io/v1/namespaces/default/events/e"
+    changed = server.request("GET", path)
+    changed["metadata"]["labels"] = {"l": "1"}
+    changed = server.request("PUT", f"{path}?fieldManager=new", changed)
+    assert [e["manager"] for e in changed["metadata"]["managedFields"]] == ["new"]
