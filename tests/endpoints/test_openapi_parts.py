@@ -15,6 +15,7 @@ from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.endpoints.openapi import CustomVersion, Document, OpenAPI
 from watchkeeper.endpoints.openapi.gnostic import CONTENT_TYPE
+from watchkeeper.endpoints.openapi.gnostic_v3 import CONTENT_TYPE as CONTENT_TYPE_V3
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 from watchkeeper.testing import Server
 
@@ -212,5 +213,11 @@ def test_clients_are_told_over_http_what_they_have_and_what_there_is() -> None:
         assert found.headers["cache-control"] == "public, immutable"
         moved = get("/openapi/v3/apis/apps/v1?hash=OLD")
         assert (moved.status_code, moved.headers["location"]) == (301, location)
+        assert (moved.headers["content-type"], moved.headers["etag"]) == ("application/json", found.headers["etag"])
+        for name in (CONTENT_TYPE_V3, CONTENT_TYPE_V3.replace("v3.v1.0", "v3@v1.0")):
+            packed = get(location, f"{name}, application/json;q=0.5")
+            assert packed.headers["content-type"] == CONTENT_TYPE_V3
+            assert packed.headers["etag"] == found.headers["etag"]
+            assert packed.content.startswith(b"\n\x053.0.0")
         assert get(location, **{"If-None-Match": found.headers["etag"]}).status_code == 304
         assert client.post("/openapi/v2").content == get("/openapi/v2").content

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from watchkeeper.endpoints.negotiation import JSON, media_ranges
 from watchkeeper.endpoints.openapi.documents import Document, OpenAPI
 from watchkeeper.endpoints.openapi.gnostic import CONTENT_TYPE
+from watchkeeper.endpoints.openapi.gnostic_v3 import CONTENT_TYPE as CONTENT_TYPE_V3
 from watchkeeper.endpoints.response import AT_ONCE, Header, Response, text_response
 from watchkeeper.request.request import Request
 
@@ -17,7 +18,12 @@ _CHUNK = 1 << 18
 _FOREVER: Header = (b"cache-control", b"public, immutable")
 _V2_FORMS = {JSON: JSON, CONTENT_TYPE: CONTENT_TYPE, CONTENT_TYPE.replace("v2.v1.0", "v2@v1.0"): CONTENT_TYPE}
 """What the v2 document may be asked for by -> what it then is; the last is an old name, which clients still use."""
-_V3_FORMS = {JSON: JSON}
+_V3_FORMS = {
+    JSON: JSON,
+    CONTENT_TYPE_V3: CONTENT_TYPE_V3,
+    CONTENT_TYPE_V3.replace("v3.v1.0", "v3@v1.0"): CONTENT_TYPE_V3,
+}
+"""The same for v3 documents."""
 
 
 class OpenAPIPaths:
@@ -49,13 +55,18 @@ class OpenAPIPaths:
         current = self._documents.v3_hash(path)
         if current is None:
             return _not_found()
-        if _form(request, _V3_FORMS) is None:
+        form = _form(request, _V3_FORMS)
+        if form is None:
             return _not_acceptable()
         asked = request.param("hash")
         if asked and asked != current:
-            return Response(301, b"", ((b"location", f"{request.path}?hash={current}".encode()),))
+            location = (b"location", f"{request.path}?hash={current}".encode())
+            return Response(301, b"", ((b"content-type", form.encode()), location, *_caching(current)))
         more = (_FOREVER,) if asked else ()
-        return _unchanged(request, lambda: current, more) or _answer(self._documents.v3(path), JSON, more)
+        if unchanged := _unchanged(request, lambda: current, more):
+            return unchanged
+        documents = self._documents
+        return _answer(documents.v3_protobuf(path) if form == CONTENT_TYPE_V3 else documents.v3(path), form, more)
 
 
 def _form(request: Request, forms: Mapping[str, str]) -> str | None:

@@ -14,11 +14,11 @@ from typing import Any
 import orjson
 
 from watchkeeper.apis.catalog import ResourceInfo
+from watchkeeper.endpoints.openapi import gnostic, gnostic_v3
 from watchkeeper.endpoints.openapi.builtin import BuiltinParts
 from watchkeeper.endpoints.openapi.custom import CustomVersion, custom_part, definition_name, list_gvk
 from watchkeeper.endpoints.openapi.dialect import Dialect
-from watchkeeper.endpoints.openapi.gnostic import document_pieces
-from watchkeeper.endpoints.openapi.parts import V2, V2_PROTOBUF, V3, Form, Part, Workshop
+from watchkeeper.endpoints.openapi.parts import V2, V2_PROTOBUF, V3, V3_PROTOBUF, Form, Part, Workshop
 from watchkeeper.meta.gvk import GroupVersion
 
 _BEARER = {
@@ -88,7 +88,7 @@ class OpenAPI:
 
     def _forget(self, group_version: GroupVersion) -> None:
         path = _path_of(group_version)
-        for key in (V2.name, V2_PROTOBUF.name, "index", path):
+        for key in (V2.name, V2_PROTOBUF.name, "index", path, _in_protobuf(path)):
             self._documents.pop(key, None)
             self._parts.pop(key, None)
         for key in (V2.name, path):
@@ -129,7 +129,7 @@ class OpenAPI:
         definitions = [fragment.definitions for fragment in fragments if fragment.definitions]
         start = {"swagger": Dialect.V2.value, "info": self._info()}
         if form is V2_PROTOBUF:
-            pieces = document_pieces(start, paths, definitions, _SECURITY)
+            pieces = gnostic.document_pieces(start, paths, definitions, _SECURITY)
         else:
             pieces = [
                 orjson.dumps(start)[:-1] + b',"paths":{',
@@ -162,11 +162,20 @@ class OpenAPI:
 
     async def v3(self, path: str) -> Document | None:
         """/openapi/v3/PATH, such as `apis/apps/v1`; None when there is no such document."""
+        return await self._v3(path, path, V3)
+
+    async def v3_protobuf(self, path: str) -> Document | None:
+        """/openapi/v3/PATH in protobuf; None when there is no such document."""
+        return await self._v3(path, _in_protobuf(path), V3_PROTOBUF)
+
+    async def _v3(self, path: str, key: str, form: Form) -> Document | None:
         if self.v3_hash(path) is None:
             return None
-        found = await self._made(path, lambda: self._v3_parts(path), V3, lambda parts, _: self._join_v3(path, parts))
+        found = await self._made(
+            key, lambda: self._v3_parts(path), form, lambda parts, form: self._join_v3(path, parts, form)
+        )
         if self.v3_hash(path) is None:
-            self._documents.pop(path, None)
+            self._documents.pop(key, None)
             return None
         return found
 
@@ -182,21 +191,27 @@ class OpenAPI:
             found = self._parts[path] = (*builtin, *self._custom_parts(group_version))
         return found
 
-    def _join_v3(self, path: str, parts: Sequence[Part]) -> Document:
-        fragments = [part.make(V3) for part in parts]
+    def _join_v3(self, path: str, parts: Sequence[Part], form: Form) -> Document:
+        fragments = [part.make(form) for part in parts]
         if where := self._plain_paths().get(path):
             answers = {"200": {"description": "OK"}}
             operation = {"get": {"operationId": f"get{where.strip('/')}", "responses": answers}}
-            paths = [orjson.dumps({where: operation})[1:-1]]
+            paths = [form.encode({where: operation}, {}).paths]
         else:
             paths = [fragment.paths for fragment in fragments if fragment.paths]
-        pieces = [
-            orjson.dumps({"openapi": Dialect.V3.value, "info": self._info()})[:-1] + b',"paths":{',
-            *_with_commas(paths),
-            b'},"components":{"schemas":{',
-            *_with_commas([fragment.definitions for fragment in fragments if fragment.definitions]),
-            b"}," + orjson.dumps({"securitySchemes": {"BearerToken": _BEARER}})[1:] + b"}",
-        ]
+        schemas = [fragment.definitions for fragment in fragments if fragment.definitions]
+        start = {"openapi": Dialect.V3.value, "info": self._info()}
+        others = {"securitySchemes": {"BearerToken": _BEARER}}
+        if form is V3_PROTOBUF:
+            pieces = gnostic_v3.document_pieces(start, paths, schemas, others)
+        else:
+            pieces = [
+                orjson.dumps(start)[:-1] + b',"paths":{',
+                *_with_commas(paths),
+                b'},"components":{"schemas":{',
+                *_with_commas(schemas),
+                b"}," + orjson.dumps(others)[1:] + b"}",
+            ]
         return Document(tuple(pieces), self._hash(path))
 
     def _hash(self, path: str) -> str:
@@ -255,6 +270,11 @@ def _names(custom: _Custom) -> tuple[str, str]:
 
 def _path_of(group_version: GroupVersion) -> str:
     return f"apis/{group_version}" if group_version.group else f"api/{group_version.version}"
+
+
+def _in_protobuf(path: str) -> str:
+    """Under which key the protobuf form of a v3 document is kept."""
+    return f"{path} {V3_PROTOBUF.name}"
 
 
 def _digest(*of: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
+from watchkeeper.endpoints.openapi import gnostic, gnostic_v3
 from watchkeeper.endpoints.openapi.dialect import Dialect
-from watchkeeper.endpoints.openapi.gnostic import definitions_content, paths_content
 
 SLICE_SECONDS = 0.004
 """How long parts are made before others get their turn; what is not large takes a few milliseconds at most."""
@@ -79,12 +79,17 @@ def _json(paths: Mapping[str, Any], definitions: Mapping[str, Any]) -> Fragment:
 
 
 def _protobuf(paths: Mapping[str, Any], definitions: Mapping[str, Any]) -> Fragment:
-    return Fragment(paths_content(paths), definitions_content(definitions))
+    return Fragment(gnostic.paths_content(paths), gnostic.definitions_content(definitions))
+
+
+def _protobuf_v3(paths: Mapping[str, Any], schemas: Mapping[str, Any]) -> Fragment:
+    return Fragment(gnostic_v3.paths_content(paths), gnostic_v3.schemas_content(schemas))
 
 
 V2 = Form("v2", Dialect.V2, _json)
 V2_PROTOBUF = Form("v2/protobuf", Dialect.V2, _protobuf)
 V3 = Form("v3", Dialect.V3, _json)
+V3_PROTOBUF = Form("v3/protobuf", Dialect.V3, _protobuf_v3)
 
 
 class Workshop:
