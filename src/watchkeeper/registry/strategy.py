@@ -32,6 +32,8 @@ Object = dict[str, Any]
 _CHANGE = ("change",)
 _NEW = ("new",)
 _NEW_AND_CHANGE = ("new", "change")
+_WITHIN = ("within",)
+"""Of a kind whose `validate_update` judges metadata, too, between its other rules."""
 _FLOWS = "flowcontrol.apiserver.k8s.io"
 _PASSES: Mapping[GroupKind, Sequence[str]] = {
     **{
@@ -41,13 +43,12 @@ _PASSES: Mapping[GroupKind, Sequence[str]] = {
             "Endpoints",
             "Namespace",
             "PersistentVolumeClaim",
-            "Secret",
             "ServiceAccount",
         )
     },
-    GroupKind("", "Node"): (),
-    GroupKind("", "PersistentVolume"): (),
-    GroupKind("batch", "Job"): (),
+    GroupKind("", "Secret"): ("change", "new"),
+    **{GroupKind("", kind): _WITHIN for kind in ("Node", "PersistentVolume")},
+    GroupKind("batch", "Job"): _WITHIN,
     **{GroupKind("networking.k8s.io", kind): _NEW_AND_CHANGE for kind in ("IPAddress", "Ingress", "IngressClass")},
     **{
         GroupKind("rbac.authorization.k8s.io", kind): ("new", "new", "change")
@@ -189,7 +190,7 @@ class Strategy:
 
     def _own_metadata_errors(self, meta: Object, old: Object) -> list[FieldError]:
         """What the kind itself finds wrong with metadata, some kinds twice."""
-        if not self._passes:
+        if not self._passes or self._passes == _WITHIN:
             return []
         if not self.behavior.qualified_finalizers:
             return validate_object_meta_update(meta, old)

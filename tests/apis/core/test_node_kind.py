@@ -58,7 +58,7 @@ def test_what_a_node_is_stays() -> None:
 def test_addresses_appear_once() -> None:
     address = {"type": "InternalIP", "address": "10.0.0.1"}
     assert update_status(created(node()), {"addresses": [address, address]}).errors == [
-        'status.addresses[1]: Duplicate value: {"type":"InternalIP","address":"10.0.0.1"}'
+        'status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"10.0.0.1"}'
     ]
 
 

@@ -181,7 +181,7 @@ def test_a_status_has_one_address_of_each_family() -> None:
     ips = [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]
     errors = update_status(created(pod()), {"phase": "Running", "podIP": "10.0.0.1", "podIPs": ips}).errors
     assert errors == [
-        'status.podIPs: Invalid value: [{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}]: may specify no more than one IP for each '
+        'status.podIPs: Invalid value: [{"IP":"10.0.0.1"},{"IP":"10.0.0.2"}]: may specify no more than one IP for each '
         "IP family"
     ]
 

@@ -31,6 +31,7 @@ _COUNTS = (
     "availableReplicas",
     "unavailableReplicas",
     "collisionCount",
+    "terminatingReplicas",
 )
 
 

@@ -20,6 +20,7 @@ from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 Object = dict[str, Any]
 
 STATUS_COUNTS = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
+_COUNTS = (*STATUS_COUNTS[:-1], "terminatingReplicas", STATUS_COUNTS[-1])
 LIMITED_COUNTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
@@ -54,7 +55,7 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
 
 def _validate_status_update(new: Object, _old: Object) -> list[FieldError]:
     status = new.get("status") or {}
-    errors = workloads.validate_counts(status, STATUS_COUNTS, "status")
+    errors = workloads.validate_counts(status, _COUNTS, "status")
     return errors + workloads.validate_replica_counts(status, LIMITED_COUNTS, "status")
 
 

@@ -79,7 +79,7 @@ def _warnings(stateful_set: Object) -> list[str]:
     spec: Mapping[str, Any] = stateful_set.get("spec") or {}
     found = warnings_for_template(workloads.template_of(stateful_set), "spec.template")
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        found += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}].spec")
+        found += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]")
     if spec.get("revisionHistoryLimit", 0) < 0:
         text = "a negative value retains all historical revisions; a value >= 0 is recommended"
         found.append(f"spec.revisionHistoryLimit: {text}")

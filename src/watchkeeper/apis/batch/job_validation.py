@@ -12,7 +12,11 @@ from watchkeeper.apis.batch.job_status_validation import is_true
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options
 from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
-from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_immutable
+from watchkeeper.apis.validation.metadata import (
+    validate_builtin_object_meta,
+    validate_builtin_object_meta_update,
+    validate_immutable,
+)
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.selectors import has_invalid_values, selector_matches, validate_label_selector
 from watchkeeper.meta.field import FieldError, in_declared_order, in_key_order, invalid, required
@@ -45,6 +49,7 @@ def validate_job_update(new: Object, old: Object) -> list[FieldError]:
     allow_values = has_invalid_values(old_spec.get("selector"))
     errors = validate_builtin_object_meta(new["metadata"], namespaced=True)
     errors += _job_errors(new, options, with_new_labels=UID in labels and NAME in labels, allow_values=allow_values)
+    errors += validate_builtin_object_meta_update(new["metadata"], old["metadata"])
     errors += _spec_errors(spec, options, allow_values=allow_values)
     errors += _completion_changes(spec, old_spec)
     errors += validate_immutable(spec.get("selector"), old_spec.get("selector"), "spec.selector")

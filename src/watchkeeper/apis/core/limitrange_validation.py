@@ -121,7 +121,7 @@ def _ratio_errors(found: Mapping[str, str | None], path: str) -> list[FieldError
     errors: list[FieldError] = []
     if amount(ratio) < NANO:
         errors.append(invalid(path, ratio, f"ratio {ratio} is less than 1"))
-    if low is not None and high is not None and amount(low) > 0:
+    if low is not None and high is not None and amount(low):
         limit = Fraction(amount(high), amount(low))
         if Fraction(amount(ratio), NANO) > limit:
             errors.append(invalid(path, ratio, f"ratio {ratio} is greater than max/min = {float(limit):f}"))

@@ -8,15 +8,17 @@ from itertools import zip_longest
 from typing import Any
 
 from watchkeeper.apis.core.affinity_validation import validate_taints
-from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
+from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_builtin_object_meta_update
 from watchkeeper.apis.validation.names import byte_length, is_config_map_key, name_is_dns_label, name_is_dns_subdomain
 from watchkeeper.apis.validation.net import parse_cidr, validate_legacy_cidr
 from watchkeeper.apis.validation.numbers import validate_positive
 from watchkeeper.apis.validation.resources import validate_resource_quantity
-from watchkeeper.meta.field import FieldError, duplicate, forbidden, go_quote, invalid, required
+from watchkeeper.meta.field import FieldError, duplicate, forbidden, go_quote, internal_error, invalid, required
 
 Object = Mapping[str, Any]
 
+_ADDRESS: InternalForm = {"type": ("Type", ""), "address": ("Address", "")}
 _ONE_REFERENCE = "exactly one reference subfield must be non-nil"
 _MAX_FEATURE_NAME = 253
 _is_feature_name = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
@@ -38,6 +40,11 @@ def validate_node(node: Object) -> list[FieldError]:
     blocks = spec.get("podCIDRs") or ()
     for i, block in enumerate(blocks):
         errors += validate_legacy_cidr(block, f"spec.podCIDRs[{i}]")
+    malformed = [i for i, block in enumerate(blocks) if parse_cidr(block) is None]
+    if malformed and len(blocks) > 1:
+        i, why = malformed[0], "invalid PodCIDRs. failed to check with dual stack with error"
+        text = f"{why}:invalid CIDR[{i}]: <nil> (invalid CIDR address: {blocks[i]})"
+        errors.append(internal_error("spec.podCIDRs", text))
     if len(blocks) > 1 and not _is_dual_stack(blocks):
         text = "may specify no more than one CIDR for each IP family"
         errors.append(invalid("spec.podCIDRs", list(blocks), text))
@@ -46,8 +53,9 @@ def validate_node(node: Object) -> list[FieldError]:
 
 def validate_node_update(new: Object, old: Object) -> list[FieldError]:
     """What is wrong with the new state of a Node, both as a new one and as a change."""
-    errors = validate_builtin_object_meta(new["metadata"], namespaced=False)
-    return errors + validate_node(new) + validate_node_change(new, old)
+    errors = validate_builtin_object_meta(new["metadata"], namespaced=False) + validate_node(new)
+    errors += validate_builtin_object_meta_update(new["metadata"], old["metadata"])
+    return errors + validate_node_change(new, old)
 
 
 def validate_node_change(new: Object, old: Object) -> list[FieldError]:
@@ -58,7 +66,7 @@ def validate_node_change(new: Object, old: Object) -> list[FieldError]:
     seen: list[Object] = []
     for i, address in enumerate(status.get("addresses") or ()):
         if address in seen:
-            errors.append(duplicate(f"status.addresses[{i}]", dict(address)))
+            errors.append(duplicate(f"status.addresses[{i}]", internal_form(address, _ADDRESS)))
         seen.append(address)
     errors += _block_changes(spec.get("podCIDRs") or (), old_spec.get("podCIDRs") or ())
     if old_spec.get("providerID") and old_spec["providerID"] != spec.get("providerID"):
@@ -123,7 +131,7 @@ def _block_changes(new: Sequence[str], old: Sequence[str]) -> list[FieldError]:
 def _config_source_errors(source: Object, path: str, *, in_spec: bool) -> list[FieldError]:
     config_map = source.get("configMap")
     if config_map is None:
-        return [invalid(path, dict(source), _ONE_REFERENCE)]
+        return [invalid(path, {"ConfigMap": None}, _ONE_REFERENCE)]
     at = f"{path}.configMap"
     errors: list[FieldError] = []
     for field in ("uid", "resourceVersion"):

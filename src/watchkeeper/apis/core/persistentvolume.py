@@ -10,8 +10,8 @@ from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.node_labels import node_selector_term_warnings
 from watchkeeper.apis.core.persistentvolume_validation import validate_volume, validate_volume_update
 from watchkeeper.apis.core.volume_defaults import default_volumes
-from watchkeeper.apis.quantities import NANO, amount, round_resources
-from watchkeeper.meta.field import FieldError, go_quote, required
+from watchkeeper.apis.quantities import round_resources
+from watchkeeper.meta.field import FieldError, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -80,11 +80,6 @@ def _warnings(volume: Object) -> list[str]:
         path = f"spec.nodeAffinity.required.nodeSelectorTerms[{i}]"
         found += node_selector_term_warnings(term, path, weighted=False)
     found += [f"spec.{name}: {text}" for field, (name, text) in _GONE.items() if spec.get(field) is not None]
-    storage = (spec.get("capacity") or {}).get("storage")
-    if storage is not None and amount(storage) % NANO:
-        found.append(
-            f"spec.capacity[storage]: fractional byte value {go_quote(storage)} is invalid, must be an integer"
-        )
     return found
 
 

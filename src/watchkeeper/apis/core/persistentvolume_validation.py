@@ -12,7 +12,7 @@ from watchkeeper.apis.core.persistentvolume_sources import SOURCES, validate_sou
 from watchkeeper.apis.core.unified_diff import unified_diff
 from watchkeeper.apis.quantities import amount, whole_value
 from watchkeeper.apis.validation.enums import validate_optional_enum
-from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_immutable
+from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_builtin_object_meta, validate_immutable
 from watchkeeper.apis.validation.names import is_dns1123_subdomain, is_label_value
 from watchkeeper.apis.validation.numbers import NOT_POSITIVE
 from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
@@ -137,8 +137,9 @@ def _attributes_class(spec: Spec, path: str) -> list[FieldError]:
 
 
 def validate_volume_update(new: Object, old: Object) -> list[FieldError]:
-    """What is wrong with a changed volume: what it stands for stays the same."""
-    errors = validate_volume(new, old)
+    """What is wrong with a changed volume, judged twice as a new one: what it stands for stays the same."""
+    errors = validate_builtin_object_meta(new["metadata"], namespaced=False) + validate_volume(new, old)
+    errors += errors
     spec, was = new.get("spec") or {}, old.get("spec") or {}
     before, after = _source_of(was), _source_of(spec)
     if "csi" in before and "csi" in after and "controllerExpandSecretRef" not in before["csi"]:

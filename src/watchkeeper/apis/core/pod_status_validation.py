@@ -8,14 +8,24 @@ from typing import Any
 from watchkeeper.apis.core.pod_annotations import validate_annotation_changes, validate_pod_annotations
 from watchkeeper.apis.core.security_validation import validate_id
 from watchkeeper.apis.validation.metadata import validate_immutable
-from watchkeeper.apis.validation.names import is_dns1123_label, is_dns1123_subdomain, is_qualified_name
+from watchkeeper.apis.validation.names import byte_length, is_dns1123_label, is_dns1123_subdomain, is_qualified_name
 from watchkeeper.apis.validation.net import parse_ip, validate_legacy_ip
-from watchkeeper.meta.field import FieldError, duplicate, forbidden, invalid, not_supported, required
+from watchkeeper.meta.field import (
+    FieldError,
+    duplicate,
+    forbidden,
+    internal_error,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
 
 Object = Mapping[str, Any]
 
 _SYSTEM_CONDITIONS = frozenset(("PodScheduled", "Ready", "Initialized"))
 _HEALTHS = ("Healthy", "Unhealthy", "Unknown")
+_MAX_MESSAGE = 1024
 _NOT_NEGATIVE = "must be a non-negative integer"
 _ONE_IP_EACH = "may specify no more than one IP for each IP family"
 
@@ -130,6 +140,7 @@ def _claim_statuses(statuses: Sequence[Object], spec: Object) -> list[FieldError
         seen.add(name)
         claim = status.get("resourceClaimName")
         if claim is not None:
+            at = f"status.resourceClaimStatuses[{i}].resourceClaimName"
             errors += [invalid(at, claim, text) for text in is_dns1123_subdomain(claim)]
     return errors
 
@@ -143,7 +154,7 @@ def _extended_claim_errors(status: Object | None, spec: Object) -> list[FieldErr
     mappings = status.get("requestMappings") or ()
     if not mappings:
         errors.append(required(f"{path}.requestMappings", "at least one request mapping is required"))
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str, str]] = set()
     for i, mapping in enumerate(mappings):
         at = f"{path}.requestMappings[{i}]"
         name, resource = mapping.get("containerName") or "", mapping.get("resourceName") or ""
@@ -155,10 +166,11 @@ def _extended_claim_errors(status: Object | None, spec: Object) -> list[FieldErr
         elif resource not in ((containers[name].get("resources") or {}).get("requests") or {}):
             text = f"must match the extended resource name of an entry in {both.format('.resources.requests')}"
             errors.append(invalid(f"{at}.resourceName", resource, text))
-        errors += [invalid(f"{at}.requestName", request, text) for text in is_dns1123_label(request)]
-        if (name, resource) in seen:
+        errors += [invalid(f"{path}.requestName", request, text) for text in is_dns1123_label(request)]
+        if (name, resource, request) in seen:
             errors += [duplicate(f"{at}.containerName", name), duplicate(f"{at}.resourceName", resource)]
-        seen.add((name, resource))
+            errors.append(duplicate(f"{at}.requestName", request))
+        seen.add((name, resource, request))
     claim = status.get("resourceClaimName") or ""
     if not claim:
         errors.append(required(f"{path}.resourceClaimName"))
@@ -173,9 +185,14 @@ def _ip_errors(addresses: Sequence[Object], old: Sequence[Object], path: str) ->
     for i, text in enumerate(texts):
         errors += validate_legacy_ip(text, f"{path}[{i}]", allowed=allowed)
     if len(texts) > 1:
-        versions = {parsed.version for text in texts if (parsed := parse_ip(text)) is not None}
-        if len(versions) < 2 or len(texts) > 2:
-            errors.append(invalid(path, [dict(address) for address in addresses], _ONE_IP_EACH))
+        parsed = [parse_ip(text) for text in texts]
+        versions = {address.version for address in parsed if address is not None}
+        if None in parsed:
+            i = parsed.index(None)
+            text = f"failed to check for dual stack with error:invalid IP[{i}]: {texts[i]}"
+            errors.append(internal_error(path, text))
+        if None in parsed or len(versions) < 2 or len(texts) > 2:
+            errors.append(invalid(path, [{"IP": text} for text in texts], _ONE_IP_EACH))
     return errors
 
 
@@ -211,10 +228,19 @@ def _device_errors(statuses: Sequence[Object], containers: Sequence[Object], pat
                 health, identity = resource.get("health") or "", resource.get("resourceID") or ""
                 if health not in _HEALTHS:
                     errors.append(not_supported(f"{at}.resources[{k}].health", health, _HEALTHS))
+                errors += _message_errors(resource.get("message"), f"{at}.resources[{k}].message")
                 if identity in seen:
                     errors.append(duplicate(f"{at}.resources[{k}].resourceID", identity))
                 seen.add(identity)
     return errors
+
+
+def _message_errors(message: str | None, path: str) -> list[FieldError]:
+    if message is None:
+        return []
+    if not message:
+        return [required(path, "must be non-empty if specified")]
+    return [too_long(path, message, _MAX_MESSAGE)] if byte_length(message) > _MAX_MESSAGE else []
 
 
 def _allocated_name_errors(name: str, container: Object, path: str) -> list[FieldError]:

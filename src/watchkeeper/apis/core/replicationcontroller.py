@@ -84,9 +84,10 @@ def _template_warnings(controller: Object) -> list[str]:
 
 
 def _warnings_on_update(new: Object, old: Object) -> list[str]:
+    """As the reference, which takes the old template for the new one here."""
     if new["metadata"].get("generation") == old["metadata"].get("generation"):
         return []
-    return _template_warnings(new)
+    return _template_warnings(old)
 
 
 def _cells(controller: Object, now: float) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.certificates.key_pair import key_pair_fault
 from watchkeeper.apis.core.configmap import MAX_BYTES, decoded_size, validate_keys, validate_unchanged
 from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.meta.field import FieldError, invalid, required, too_long
@@ -20,6 +21,7 @@ Data = Mapping[str, str]
 
 OPAQUE = "Opaque"
 SERVICE_ACCOUNT_TOKEN = "kubernetes.io/service-account-token"
+_TLS = "kubernetes.io/tls"
 _JSON_TYPES = {list: "array", str: "string", bool: "bool"}
 _SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
@@ -91,7 +93,7 @@ _BY_TYPE: dict[str, Callable[[Object, Data], list[FieldError]]] = {
     "kubernetes.io/dockerconfigjson": _json_under(".dockerconfigjson"),
     "kubernetes.io/basic-auth": _basic_auth,
     "kubernetes.io/ssh-auth": _ssh_auth,
-    "kubernetes.io/tls": _tls,
+    _TLS: _tls,
 }
 
 
@@ -102,6 +104,16 @@ def _validate(obj: Object) -> list[FieldError]:
         errors.append(too_long("data", "", MAX_BYTES))
     check = _BY_TYPE.get(obj.get("type", ""))
     return errors + check(obj, data) if check is not None else errors
+
+
+def _warnings(obj: Object) -> list[str]:
+    """A certificate that does not go with its key."""
+    if obj.get("type") != _TLS:
+        return []
+    data = obj.get("data") or {}
+    certificate, key = (base64.b64decode(data.get(name) or "") for name in ("tls.crt", "tls.key"))
+    fault = key_pair_fault(certificate, key)
+    return [fault] if fault else []
 
 
 def _prepare_for_update(new: Object, old: Object) -> None:
@@ -127,6 +139,8 @@ BEHAVIORS = [
         prepare_for_update=_prepare_for_update,
         validate=_validate,
         validate_update=_validate_update,
+        warnings_on_create=_warnings,
+        warnings_on_update=lambda new, _old: _warnings(new),
         selectable_fields=lambda obj: {"type": obj.get("type", "")},
         selectable_labels=("type",),
         unsupported_field_label=lambda label: f"field label not supported: {label}",

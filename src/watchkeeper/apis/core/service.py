@@ -75,7 +75,7 @@ def service_warnings(service: Object) -> list[str]:
     for i, address in enumerate(external):
         found += ip_warnings(address, f"spec.externalIPs[{i}]")
     if external and not headless and kind != traits.EXTERNAL_NAME:
-        found.append("spec.externalIPs is deprecated")
+        found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if spec.get("loadBalancerIP"):
         found += ip_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
     for i, block in enumerate(spec.get("loadBalancerSourceRanges") or ()):

@@ -36,7 +36,7 @@ def _ports(ports: Iterable[Mapping[str, Any]]) -> str:
     shown = []
     for port in ports:
         node_port = port.get("nodePort")
-        number = f"{port.get('port', 0)}:{node_port}" if node_port else str(port.get("port", 0))
+        number = f"{port.get('port', 0)}:{node_port}" if node_port and node_port > 0 else str(port.get("port", 0))
         shown.append(f"{number}/{port.get('protocol', '')}")
     return ",".join(shown) or printing.NONE
 

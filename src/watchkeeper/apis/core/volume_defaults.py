@@ -78,6 +78,12 @@ def _image(source: Object) -> None:
         source["pullPolicy"] = default_pull_policy(source.get("reference") or "")
 
 
+def _azure_disk(source: Object) -> None:
+    """All of these can be given and empty."""
+    for name, value in (("cachingMode", "ReadWrite"), ("fsType", "ext4"), ("readOnly", False), ("kind", "Shared")):
+        source.setdefault(name, value)
+
+
 def _constants(**values: Any) -> Callable[[Object], None]:
     def fill(source: Object) -> None:
         for name, value in values.items():
@@ -97,6 +103,6 @@ _FILLERS: dict[str, Callable[[Object], None]] = {
     "image": _image,
     "iscsi": _constants(iscsiInterface="default"),
     "rbd": _constants(pool="rbd", user="admin", keyring="/etc/ceph/keyring"),
-    "azureDisk": _constants(cachingMode="ReadWrite", fsType="ext4", readOnly=False, kind="Shared"),
+    "azureDisk": _azure_disk,
     "scaleIO": _constants(storageMode="ThinProvisioned", fsType="xfs"),
 }

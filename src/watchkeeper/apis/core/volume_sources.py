@@ -230,9 +230,9 @@ def _storage_os(source: Source, path: str) -> list[FieldError]:
 
 def validate_csi_driver_name(name: str, path: str) -> list[FieldError]:
     """The name of a CSI driver: a DNS subdomain in any case, at most 63 bytes."""
-    errors: list[FieldError] = []
     if not name:
-        errors.append(required(path))
+        return [required(path)]
+    errors: list[FieldError] = []
     if byte_length(name) > _CSI_DRIVER_MAX:
         errors.append(too_long(path, "", _CSI_DRIVER_MAX))
     return errors + [invalid(path, name, text) for text in is_dns1123_subdomain(name.lower())]

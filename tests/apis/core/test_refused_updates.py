@@ -1,0 +1,90 @@
+"""How often, and in which order, updates are told what is wrong; and some values that show in errors."""
+
+from typing import Any
+
+import pytest
+from kind_writer import create, created, pod, update, update_status
+
+from watchkeeper.apis.certificates.key_pair import key_pair_fault
+
+SIZE = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+
+
+def body(kind: str, **fields: Any) -> Any:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}, **fields}
+
+
+BODIES = {
+    "Node": (body("Node"), 2),
+    "PersistentVolume": (body("PersistentVolume", spec=SIZE), 2),
+    "Pod": (pod(), 2),
+    "Service": (body("Service", spec={"ports": [{"port": 1}], "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"]}), 1),
+    "Secret": (body("Secret"), 2),
+    "ConfigMap": (body("ConfigMap"), 2),
+}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_bad_finalizer_is_told_as_often_as_the_kind_judges_metadata(kind: str) -> None:
+    new, times = BODIES[kind]
+    bad = {**new, "metadata": {"name": "a", "finalizers": ["x"]}}
+    assert [error.split(":")[0] for error in create(bad).errors] == ["metadata.finalizers[0]"]
+    told = update(created(new), bad).errors
+    assert [error.split(":")[0] for error in told] == ["metadata.finalizers[0]"] * times
+
+
+def test_an_updated_volume_is_judged_twice() -> None:
+    old = created(body("PersistentVolume", spec=SIZE))
+    told = update(old, {**old, "spec": {**old["spec"], "capacity": {}}}).errors
+    assert [error.split(":")[0] for error in told] == ["spec.capacity"] * 4
+
+
+def test_malformed_pod_blocks_of_a_node_cannot_be_compared() -> None:
+    told = create(body("Node", spec={"podCIDRs": ["10.0.0.0/24", "x"]})).errors
+    assert told[-2:] == [
+        "spec.podCIDRs: Internal error: invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[1]: "
+        "<nil> (invalid CIDR address: x)",
+        'spec.podCIDRs: Invalid value: ["10.0.0.0/24","x"]: may specify no more than one CIDR for each IP family',
+    ]
+
+
+def test_the_minimum_of_a_limit_may_be_negative_but_not_its_ratio() -> None:
+    item = {"type": "Container", "max": {"cpu": "4"}, "min": {"cpu": "-1"}, "maxLimitRequestRatio": {"cpu": "3"}}
+    told = create(body("LimitRange", spec={"limits": [item]})).errors
+    at = "spec.limits[0].maxLimitRequestRatio[cpu]"
+    assert told == [f'{at}: Invalid value: "3": ratio 3 is greater than max/min = -4.000000']
+
+
+def test_what_says_which_claims_a_pod_got() -> None:
+    old = created(pod(resourceClaims=[{"name": "c", "resourceClaimName": "x"}]))
+    told = update_status(old, {**old["status"], "resourceClaimStatuses": [{"name": "c", "resourceClaimName": ""}]})
+    assert [error.split(":")[0] for error in told.errors] == ["status.resourceClaimStatuses[0].resourceClaimName"]
+
+
+def test_both_references_of_a_claim_must_agree() -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}}
+    source = {"apiGroup": "a.example", "kind": "A", "name": "x"}
+    spec |= {"dataSource": source, "dataSourceRef": {**source, "name": "y"}}
+    told = create(body("PersistentVolumeClaim", spec=spec)).errors
+    assert told == ["spec: Invalid value: {}: must match dataSourceRef"]
+
+
+def test_a_certificate_that_is_none_is_warned_of() -> None:
+    secret = body("Secret", type="kubernetes.io/tls", data={"tls.crt": "eA==", "tls.key": "eA=="})
+    written = create(secret)
+    assert written.errors == []
+    assert written.warnings == ["tls: failed to find any PEM data in certificate input"]
+
+
+def block(kind: str, content: str = "eA==") -> bytes:
+    return f"-----BEGIN {kind}-----\n{content}\n-----END {kind}-----\n".encode()
+
+
+def test_what_can_be_wrong_with_a_certificate_and_its_key() -> None:
+    certificate, key = block("CERTIFICATE"), block("PRIVATE KEY")
+    assert "may have been switched" in key_pair_fault(key, certificate)
+    assert "of the following types: [A]" in key_pair_fault(block("A"), key)
+    assert key_pair_fault(certificate, b"") == "tls: failed to find any PEM data in key input"
+    assert "found a certificate rather than a key" in key_pair_fault(certificate, certificate)
+    assert 'type ending in "PRIVATE KEY"' in key_pair_fault(certificate, block("A"))
+    assert key_pair_fault(certificate, key) == "x509: malformed certificate"
