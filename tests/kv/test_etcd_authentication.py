@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from etcd_fixtures import empty_store, needs_etcd, run
 
-from watchkeeper.kv.errors import AccessDenied
+from watchkeeper.kv.errors import AccessDenied, Unavailable
 from watchkeeper.kv.etcd import EtcdConfig, open_etcd
 from watchkeeper.kv.etcd.cluster import REQUIRE_LEADER
 from watchkeeper.kv.etcd.members import connect
@@ -205,6 +205,22 @@ async def ask_for_names(cluster: EtcdCluster, name: str, password: str) -> None:
     await auth.UserGrantRole(rpc_pb2.AuthUserGrantRoleRequest(user=name, role="root"))
     await auth.AuthEnable(rpc_pb2.AuthEnableRequest())
     await member.close()
+
+
+def test_who_waits_for_a_token_waits_no_longer_than_for_an_answer(tmp_path: Path) -> None:
+    with running_cluster(tmp_path) as cluster:
+        cluster.members[0].pause()
+
+        async def play() -> None:
+            kv = open_etcd(EtcdConfig(cluster.urls * 8, username="root", password="pw", request_timeout=1))
+            start = asyncio.get_running_loop().time()
+            with pytest.raises(Unavailable):
+                await asyncio.gather(kv.get(b"/ours/k"), kv.optimistic_put(b"/ours/k", b"v", 0))
+            assert asyncio.get_running_loop().time() - start < 4
+            await kv.close()
+
+        run(play())
+        cluster.members[0].resume()
 
 
 def test_who_may_not_see_the_status_is_told_that_the_cluster_answers() -> None:

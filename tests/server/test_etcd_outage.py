@@ -2,11 +2,13 @@
 
 import json
 import queue
+import shutil
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,6 +173,27 @@ def test_etcd_is_killed_and_started_again(single: tuple[EtcdCluster, Handle]) ->
     comes_back(server, "restarted")
     assert watching.next() == ("ADDED", "restarted")
     assert ask(server, "GET", f"{MAPS}/kept")[0] == 200
+
+
+def test_an_etcd_that_comes_back_without_its_data_is_not_taken_for_what_it_was(tmp_path: Path) -> None:
+    with running_cluster(tmp_path) as cluster:
+        with serve(cluster) as server:
+            assert ask(server, "POST", MAPS, config_map("kept"))[0] == 201
+            remembers(server, "kept")
+            (member,) = cluster.members
+            member.kill()
+            shutil.rmtree(tmp_path / member.name)
+            member.restart()
+            member.wait_until_healthy()
+            within(20, lambda: ask(server, "GET", MAPS)[0] == 500, "it is noticed")
+            within(20, lambda: ask(server, "GET", "/readyz")[0] == 500, "it is told")
+            assert ask(server, "POST", MAPS, config_map("never"))[0] == 500
+            assert ask(server, "PUT", f"{MAPS}/kept", config_map("kept"))[0] == 500
+            listed = ask(server, "GET", f"{MAPS}?resourceVersion=0")[1]
+            assert "kept" in [item["metadata"]["name"] for item in listed["items"]]
+        with serve(cluster) as server:
+            names = [item["metadata"]["name"] for item in ask(server, "GET", MAPS)[1]["items"]]
+            assert not {"kept", "never"} & set(names)
 
 
 def test_the_leader_of_three_stands_still(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -99,7 +99,7 @@ class Cluster:
         attempts = 0
         failure: Failure | None = None
         if self.config.username and self._token is None:
-            await self.authenticate()
+            await self.authenticate(deadline=deadline)
         while True:
             self.check_open()
             member = self.member
@@ -113,10 +113,13 @@ class Cluster:
                 )
             except AioRpcError as error:
                 failure = classify(error, member.name)
-                await self._after(failure, member, attempts, harmless, error)
+                if failure.remedy is Remedy.AUTHENTICATE and self.config.username and attempts <= 3:
+                    await self.authenticate(stale=self.metadata, deadline=deadline)
+                else:
+                    await self._after(failure, member, harmless, error)
             except Stranger as stranger:
                 failure = Failure(stranger.error, Remedy.IF_HARMLESS if stranger.carried_out else Remedy.ELSEWHERE)
-                await self._after(failure, member, attempts, harmless, stranger)
+                await self._after(failure, member, harmless, stranger)
             delay = backoff.next() if attempts % len(self._members) == 0 else 0.0
             if loop.time() + delay >= deadline:
                 raise failure.error
@@ -179,13 +182,10 @@ class Cluster:
             self.check_open()
             raise Timeout("etcd: the connection was closed; it may have been done") from None
 
-    async def _after(self, failure: Failure, member: Member, attempts: int, harmless: bool, error: Exception) -> None:
+    async def _after(self, failure: Failure, member: Member, harmless: bool, error: Exception) -> None:
         """Prepare another attempt, or raise."""
         self.check_open()
         remedy = failure.remedy
-        if remedy is Remedy.AUTHENTICATE and self.config.username and attempts <= 3:
-            await self.authenticate(stale=self.metadata)
-            return
         if remedy is Remedy.ELSEWHERE or remedy is Remedy.IF_HARMLESS:
             self.leave(member)
             await member.renew()
@@ -206,10 +206,11 @@ class Cluster:
 
     # Authentication
 
-    async def authenticate(self, *, stale: Metadata | None = None) -> None:
+    async def authenticate(self, *, stale: Metadata | None = None, deadline: float | None = None) -> None:
         """Get a token, unless the present one is not `stale` any more. Concurrent callers share one attempt.
 
-        Raises AccessDenied when the cluster does not know the user, Unavailable when it cannot be reached.
+        `deadline`: until when this caller waits, by the loop's clock. Raises AccessDenied when the cluster does not
+        know the user, Unavailable when it cannot be reached.
         """
         if stale is not None and stale != self.metadata:
             return
@@ -217,7 +218,11 @@ class Cluster:
             self._authenticating = asyncio.get_running_loop().create_task(
                 self._authenticate(), name="etcd/authenticate"
             )
-        await asyncio.shield(self._authenticating)
+        try:
+            async with asyncio.timeout_at(deadline):
+                await asyncio.shield(self._authenticating)
+        except TimeoutError:
+            raise Unavailable(f"etcd {self.member.name} has given no token in time") from None
 
     async def _authenticate(self) -> None:
         request = rpc_pb2.AuthenticateRequest(name=self.config.username, password=self.config.password)
