@@ -61,3 +61,24 @@ def test_a_small_list_is_not_worth_it(server: Handle) -> None:
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as answer:
         assert answer.headers.get("content-encoding") is None
         assert json.loads(answer.read())["items"] == []
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"])
+def test_every_large_answer_is_compressed_for_those_who_ask(server: Handle, accept: str) -> None:
+    def asked(method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[str, str, bytes]:
+        sent = {"Authorization": f"Bearer {server.token}", "Accept": accept, "Content-Type": "application/json"}
+        request = urllib.request.Request(server.url + path, body, {**sent, **headers}, method=method)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.headers.get("content-encoding", ""), answer.headers["content-type"], answer.read()
+
+    base = "/api/v1/namespaces/default/configmaps"
+    plain = asked("GET", f"{base}/c1")
+    packed = asked("GET", f"{base}/c1", **{"Accept-Encoding": "gzip"})
+    assert (plain[0], packed[0], packed[1]) == ("", "gzip", accept)
+    assert gzip.decompress(packed[2]) == plain[2]
+    assert len(packed[2]) < len(plain[2]) / 10
+    for method, path in (("POST", f"{base}?dryRun=All"), ("PUT", f"{base}/c1?dryRun=All")):
+        name = "new" if method == "POST" else "c1"
+        body = json.dumps({"metadata": {"name": name}, "data": {"text": "lorem ipsum " * 12_000}}).encode()
+        assert asked(method, path, body, **{"Accept-Encoding": "gzip"})[0] == "gzip"
+    assert asked("GET", "/api/v1/namespaces/default", **{"Accept-Encoding": "gzip"})[0] == ""

@@ -12,6 +12,7 @@ import orjson
 
 from watchkeeper.aio.deadline import Deadlines
 from watchkeeper.apis.protobuf import protobuf_of
+from watchkeeper.endpoints.compression import GZIP_HEADERS, GZIP_THRESHOLD, gzip, takes_gzip
 from watchkeeper.endpoints.filters import Filter
 from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
 from watchkeeper.endpoints.negotiation import JSON, PLAIN, YAML, Accepted, accepted_form, wants_pretty
@@ -86,6 +87,8 @@ class App:
         try:
             if request.observer is not None:
                 request.observer.responding(response.status, response.body, lasting=False)
+            if len(response.body) > GZIP_THRESHOLD:
+                _compress(request, response)
             headers = response.all_headers(request)
             headers.append(self._audit_header(request))
             exchange.respond(response.status, headers, response.body)
@@ -110,6 +113,8 @@ class App:
             if request.observer is not None:
                 lasting = response.stream is not None and request.info.long_running
                 request.observer.responding(status, response.body, lasting=lasting)
+            if len(response.body) > GZIP_THRESHOLD:
+                _compress(request, response)
             response.headers = (*response.headers, self._audit_header(request))
             await response.send(request)
         finally:
@@ -181,6 +186,13 @@ class App:
             return (b"audit-id", given.encode("latin-1"))
         self._audit_count = (self._audit_count + 1) & 0xFFFFFFFFFFFF
         return (b"audit-id", b"%b%012x" % (self._audit_start, self._audit_count))
+
+
+def _compress(request: Request, response: Response) -> None:
+    """Compress a large answer of the API for a client that asks for that."""
+    if request.path.startswith("/api") and takes_gzip(request.header(b"accept-encoding")):
+        response.body = gzip(response.body)
+        response.headers = (*response.headers, *GZIP_HEADERS)
 
 
 def _exceeded_limit(error: BaseException | None) -> str:

@@ -10,6 +10,9 @@ import functools
 import zlib
 from typing import Any, Protocol
 
+GZIP_THRESHOLD = 128 * 1024
+"""Bytes; smaller answers are not worth compressing (apiserver's defaultGzipThresholdBytes)."""
+GZIP_HEADERS = ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
 _LEVEL = 1
 _GZIP = zlib.MAX_WBITS | 16
 
@@ -45,3 +48,8 @@ def gzip(data: bytes) -> bytes:
     """A whole answer, compressed."""
     packed: bytes = _library().compress(data, _LEVEL, _GZIP)
     return packed
+
+
+def takes_gzip(accepted: str) -> bool:
+    """Whether an Accept-Encoding names gzip, as it is and without a weight: `gzip;q=0` refuses it."""
+    return "gzip" in accepted and any(name.strip() == "gzip" for name in accepted.split(","))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 
-from watchkeeper.endpoints.compression import gzip, gzip_compressor
+from watchkeeper.endpoints.compression import GZIP_HEADERS, GZIP_THRESHOLD, gzip_compressor, takes_gzip
 from watchkeeper.endpoints.handlers.common import context, list_options, predicate
 from watchkeeper.endpoints.negotiation import Accepted, negotiate
 from watchkeeper.endpoints.params import read_list_params
 from watchkeeper.endpoints.render import Renderer, finish, renderer_for
-from watchkeeper.endpoints.response import JSON, Header, Response
+from watchkeeper.endpoints.response import JSON, Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.request.request import Request
 from watchkeeper.storage.interface import ListResult, StoredObject
@@ -22,8 +22,6 @@ _PACKED_BYTES = 1 << 20
 """The same where it is compressed, in a thread: each piece is handed there and back."""
 _TURN = 16
 """After so many pieces whoever else is connected has a turn."""
-GZIP_THRESHOLD = 128 * 1024
-"""Bytes; smaller answers are not worth compressing (apiserver's defaultGzipThresholdBytes)."""
 
 
 async def list_collection(request: Request, scope: Scope) -> Response:
@@ -39,18 +37,14 @@ async def list_collection(request: Request, scope: Scope) -> Response:
 def list_response(request: Request, renderer: Renderer, accepted: Accepted, result: ListResult) -> Response:
     """Write a list result: small ones whole, large ones in pieces, compressed when asked."""
     items = result.items
-    packed = _takes_gzip(request.header(b"accept-encoding"))
+    packed = takes_gzip(request.header(b"accept-encoding"))
     if not accepted.pretty and accepted.media_type == "application/json" and _is_long(items):
         pieces = _pieces(renderer, result, _PACKED_BYTES if packed else CHUNK_BYTES)
         if packed:
             return _gzipped(pieces)
         return Response(200, headers=(JSON,), stream=_stream(pieces))
     body = renderer.list_head(result) + renderer.list_items(items, first=True) + renderer.list_tail()
-    response = finish(body, accepted)
-    if packed and len(response.body) >= GZIP_THRESHOLD:
-        response.body = gzip(response.body)
-        response.headers = (*response.headers, *_GZIP_HEADERS)
-    return response
+    return finish(body, accepted)
 
 
 def _is_long(items: list[StoredObject]) -> bool:
@@ -60,14 +54,6 @@ def _is_long(items: list[StoredObject]) -> bool:
         if size >= GZIP_THRESHOLD:
             return True
     return False
-
-
-def _takes_gzip(accepted: str) -> bool:
-    """Whether gzip is named, as it is and without a weight: `gzip;q=0` refuses it."""
-    return "gzip" in accepted and any(name.strip() == "gzip" for name in accepted.split(","))
-
-
-_GZIP_HEADERS: tuple[Header, ...] = ((b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding"))
 
 
 def _pieces(renderer: Renderer, result: ListResult, size: int) -> Iterator[bytes]:
@@ -99,7 +85,7 @@ async def _stream(pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
 
 
 def _gzipped(pieces: Iterator[bytes]) -> Response:
-    return Response(200, headers=(JSON, *_GZIP_HEADERS), stream=_compress(pieces))
+    return Response(200, headers=(JSON, *GZIP_HEADERS), stream=_compress(pieces))
 
 
 async def _compress(pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
