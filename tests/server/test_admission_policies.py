@@ -91,3 +91,22 @@ def test_a_mutating_policy_changes_what_is_stored() -> None:
         stored = server.request("GET", f"{CONFIG_MAPS}/a")
     assert stored["metadata"]["labels"] == {"seen": "yes"}
     assert stored["data"] == {"x": "1"}
+
+
+def test_a_policy_that_makes_a_custom_object_one_of_another_kind_makes_it_invalid() -> None:
+    rule = {"apiGroups": ["example.io"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["limits"]}
+    change = {"expression": "[JSONPatch{op: 'replace', path: '/kind', value: 'Zed'}]"}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": change}],
+        "reinvocationPolicy": "Never",
+    }
+    with Server(storage="memory:") as server:
+        server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", limits())
+        install(server, "MutatingAdmissionPolicy", spec)
+        with pytest.raises(
+            RequestFailed, match=r'Zed.example.io \\"few\\" is invalid: kind: Invalid value: '
+        ) as caught:
+            few = {"apiVersion": "example.io/v1", "kind": "Limit", "metadata": {"name": "few"}, "most": 1}
+            server.request("POST", "/apis/example.io/v1/namespaces/default/limits", few)
+    assert caught.value.status == 422

@@ -17,8 +17,8 @@ from watchkeeper.admission.policy.params import ConfigurationError
 from watchkeeper.admission.policy.policies import Policies
 from watchkeeper.admission.refusal import forbidden
 from watchkeeper.meta import errors
-from watchkeeper.meta.field import go_quote
-from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.meta.field import go_quote, invalid
+from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 from watchkeeper.runtime.scheme import DecodeError, NotRegistered, Scheme
 
 if TYPE_CHECKING:
@@ -163,6 +163,9 @@ class _Run:
         """A patched object as its kind has it; what the kind does not know is an error of the server's."""
         known = self._scheme.kind(kind)
         unknown: list[str] = []
+        said = patched.get("kind")
+        if not known.builtin and isinstance(said, str) and said not in ("", kind.kind):
+            raise _other_kind(patched, said, kind)
         try:
             if known.builtin:
                 known.decode(orjson.loads(orjson.dumps(patched)), unknown)
@@ -210,6 +213,12 @@ class _Failures:
         assert error.details is not None
         error.details["causes"] = [{"message": message} for message, _ in self.found]
         raise error
+
+
+def _other_kind(patched: Object, said: str, kind: GroupVersionKind) -> errors.ApiError:
+    """422: a custom object that a patch has made one of another kind; the reference finds it in validation."""
+    wrong = invalid("kind", said, f"must be {kind.kind}")
+    return errors.invalid(GroupKind(kind.group, said), (patched.get("metadata") or {}).get("name") or "", [wrong])
 
 
 def _key(invocation: Invocation[Mutator], param: Object | None) -> _Key:
