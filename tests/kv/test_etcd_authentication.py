@@ -181,6 +181,40 @@ def test_a_watch_that_is_refused_for_its_token_comes_back_with_a_new_one(cluster
     with_store(cluster, scenario, "limited", "limitedpw")
 
 
+def test_watches_that_are_refused_together_share_a_new_token(cluster: EtcdCluster) -> None:
+    async def scenario(kv: EtcdKV) -> None:
+        watches = [await kv.watch(b"/ours/") for _ in range(20)]
+        member = kv._cluster.member
+        asked: list[Any] = []
+        authenticate = member.authenticate
+
+        def counted(*args: Any, **options: Any) -> Any:
+            asked.append(args)
+            return authenticate(*args, **options)
+
+        member.authenticate = counted
+        kv._cluster.metadata = (*REQUIRE_LEADER, ("token", "of-another-time.7"))
+        for watch in watches:
+            assert isinstance(watch, EtcdWatch)
+            watch._call.cancel()
+        made = await put_at_last(kv, b"/ours/shared")
+        for watch in watches:
+            assert [entry[3] for entry in summary(await take(watch, 1))] == [made]
+        assert 1 <= len(asked) <= 3
+        await kv.optimistic_delete(b"/ours/shared", made)
+
+    with_store(cluster, scenario, "limited", "limitedpw")
+
+
+async def put_at_last(kv: EtcdKV, key: bytes) -> int:
+    """Write when all watches have begun again: what makes a new token must not be the write."""
+    await asyncio.sleep(0.1)
+    async with asyncio.timeout(30):
+        while any(watch.state is not WatchState.FOLLOWING for watch in kv._watches):
+            await asyncio.sleep(0.05)
+    return await put(kv, key)
+
+
 def test_credentials_do_no_harm_where_none_are_needed_and_help_once_they_are(tmp_path: Path) -> None:
     with running_cluster(tmp_path) as cluster:
 

@@ -72,6 +72,8 @@ class EtcdWatch(MailboxWatch):
         self._created: asyncio.Future[None] | None = None
         self._trouble: KVError | None = None
         self._history = cluster.history
+        self._metadata = cluster.metadata
+        """What the last stream was opened with."""
         self._denied = False
         """Whether the last stream was refused, and a new token has been asked for since."""
         self.on_end: Callable[[EtcdWatch], None] | None = None
@@ -160,7 +162,7 @@ class EtcdWatch(MailboxWatch):
     async def _authenticate_again(self) -> bool:
         """Get a new token, if possible; False when the user is not known, which ends the watch."""
         try:
-            await self._cluster.authenticate(stale=self._cluster.metadata)
+            await self._cluster.authenticate(stale=self._metadata)
         except AccessDenied as error:
             self.end(error)
             return False
@@ -172,7 +174,8 @@ class EtcdWatch(MailboxWatch):
         """Open a stream and deliver what it brings, until it ends; then raise."""
         member = self.member = self._cluster.member
         self._cluster.check_open()
-        call = self._call = member.watch(metadata=self._cluster.metadata)
+        self._metadata = self._cluster.metadata
+        call = self._call = member.watch(metadata=self._metadata)
         try:
             await self._create(call, member)
             self.state = WatchState.FOLLOWING
