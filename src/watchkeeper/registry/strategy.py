@@ -47,18 +47,22 @@ _PASSES: Mapping[GroupKind, Sequence[str]] = {
         )
     },
     GroupKind("", "Secret"): ("change", "new"),
+    GroupKind("", "Event"): (),
+    GroupKind("", "LimitRange"): _NEW,
+    GroupKind("discovery.k8s.io", "EndpointSlice"): _NEW,
+    GroupKind("resource.k8s.io", "ResourceClaimTemplate"): _NEW_AND_CHANGE,
     **{GroupKind("", kind): _WITHIN for kind in ("Node", "PersistentVolume")},
     GroupKind("batch", "Job"): _WITHIN,
     **{GroupKind("networking.k8s.io", kind): _NEW_AND_CHANGE for kind in ("IPAddress", "Ingress", "IngressClass")},
     **{
-        GroupKind("rbac.authorization.k8s.io", kind): ("new", "new", "change")
+        GroupKind("rbac.authorization.k8s.io", kind): _NEW_AND_CHANGE
         for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
     },
     **{
         GroupKind("storage.k8s.io", kind): _NEW_AND_CHANGE
         for kind in ("CSIStorageCapacity", "StorageClass", "VolumeAttributesClass")
     },
-    **{GroupKind("storage.k8s.io", kind): ("new", "new") for kind in ("CSINode", "VolumeAttachment")},
+    **{GroupKind("storage.k8s.io", kind): _NEW for kind in ("CSINode", "VolumeAttachment")},
     GroupKind("node.k8s.io", "RuntimeClass"): _NEW_AND_CHANGE,
     GroupKind("certificates.k8s.io", "CertificateSigningRequest"): _NEW_AND_CHANGE,
     **{
@@ -77,6 +81,24 @@ _PASSES: Mapping[GroupKind, Sequence[str]] = {
 }
 """How often, and by which rules, a kind itself judges the metadata of an updated object, so that bad metadata makes as
 many causes more. Kinds not listed judge the change."""
+_ANY_FINALIZERS = frozenset(
+    {
+        GroupKind("coordination.k8s.io", "Lease"),
+        GroupKind("node.k8s.io", "RuntimeClass"),
+        *(
+            GroupKind("admissionregistration.k8s.io", kind)
+            for kind in (
+                "MutatingAdmissionPolicy",
+                "MutatingAdmissionPolicyBinding",
+                "MutatingWebhookConfiguration",
+                "ValidatingAdmissionPolicy",
+                "ValidatingAdmissionPolicyBinding",
+                "ValidatingWebhookConfiguration",
+            )
+        ),
+    }
+)
+"""Built-in kinds whose finalizers need not be standard or qualified, as those of custom objects."""
 _STATUS_PASSES: Mapping[GroupKind, Sequence[str]] = {
     GroupKind("storage.k8s.io", "VolumeAttachment"): ("new", "new"),
     GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): (),
@@ -100,6 +122,7 @@ class Strategy:
         self.has_status = has_status and behavior.has_status
         """Whether status is written through its own subresource only."""
         self._passes = self.passes.get(kind.group_kind, _CHANGE)
+        self._qualified = behavior.qualified_finalizers and kind.group_kind not in _ANY_FINALIZERS
 
     def __repr__(self) -> str:
         return f"<Strategy {self.kind.kind}>"
@@ -147,7 +170,7 @@ class Strategy:
         if not self.judges_metadata:
             more = behavior.validate(obj)
             return more or validate_object_meta(meta, namespaced=self.namespaced, name_rule=is_path_segment_name)
-        check = validate_builtin_object_meta if behavior.qualified_finalizers else validate_object_meta
+        check = validate_builtin_object_meta if self._qualified else validate_object_meta
         found = check(meta, namespaced=self.namespaced, name_rule=behavior.name_rule)
         more = behavior.validate(obj)
         return found + more if more else found
@@ -192,12 +215,14 @@ class Strategy:
         """What the kind itself finds wrong with metadata, some kinds twice."""
         if not self._passes or self._passes == _WITHIN:
             return []
-        if not self.behavior.qualified_finalizers:
-            return validate_object_meta_update(meta, old)
-        change = validate_builtin_object_meta_update(meta, old) if "change" in self._passes else []
-        if (not change and "change" in self._passes) or self._passes == _CHANGE:
+        judge_change = validate_builtin_object_meta_update if self._qualified else validate_object_meta_update
+        change = judge_change(meta, old) if "change" in self._passes else []
+        if self._passes == _CHANGE:
             return change
-        new = validate_builtin_object_meta(meta, namespaced=self.namespaced, name_rule=self.behavior.name_rule)
+        if "change" in self._passes and not change and not meta.get("finalizers") and not meta.get("generateName"):
+            return change  # nothing else could be wrong as such
+        judge_new = validate_builtin_object_meta if self._qualified else validate_object_meta
+        new = judge_new(meta, namespaced=self.namespaced, name_rule=self.behavior.name_rule)
         return [error for each in self._passes for error in (change if each == "change" else new)]
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
