@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,10 @@ class Handle:
     """Everything that a client needs to know."""
 
     url: str
-    token: str
+    token: str = field(repr=False)
     """A bearer token of group system:masters."""
     kubeconfig: Path
-    ca_pem: str
+    ca_pem: str = field(repr=False)
     """The authority of the server's certificate."""
 
     @property
@@ -62,7 +62,7 @@ class Handle:
             with urllib.request.urlopen(request, timeout=_REQUEST_SECONDS, context=context) as answer:
                 return json.loads(answer.read())
         except urllib.error.HTTPError as error:
-            raise RequestFailed(method, path, error.code, error.read().decode(errors="replace")) from error
+            raise RequestFailed(method, path, error.code, error.read().decode(errors="replace")) from None
 
     @contextmanager
     def namespace(self, prefix: str = "test") -> Iterator[str]:

@@ -10,7 +10,7 @@ Override `watchkeeper_options` in a conftest.py to start them with other options
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,11 @@ import pytest
 
 if TYPE_CHECKING:
     from watchkeeper.testing.handle import Handle
+    from watchkeeper.testing.server_process import ServerProcess
+
+
+_PROCESS: pytest.StashKey[ServerProcess] = pytest.StashKey()
+_LOGGED_BEFORE = pytest.StashKey[int]()
 
 
 @pytest.fixture(scope="session")
@@ -27,12 +32,15 @@ def watchkeeper_options() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def watchkeeper_server(watchkeeper_options: dict[str, Any]) -> Iterator[Handle]:
+def watchkeeper_server(watchkeeper_options: dict[str, Any], pytestconfig: pytest.Config) -> Iterator[Handle]:
     """A server for the whole run: `url`, `token`, `kubeconfig`, `env`, `request()`, `namespace()`."""
     from watchkeeper.testing.server_process import ServerProcess
 
-    with ServerProcess(**watchkeeper_options) as handle:
+    process = ServerProcess(**watchkeeper_options)
+    with process as handle:
+        pytestconfig.stash[_PROCESS] = process
         yield handle
+        del pytestconfig.stash[_PROCESS]
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +63,21 @@ def watchkeeper_own_server(watchkeeper_options: dict[str, Any]) -> Iterator[Hand
 
     with Server(**watchkeeper_options) as handle:
         yield handle
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Remember how much the server has logged before this test."""
+    process = item.config.stash.get(_PROCESS, None)
+    item.stash[_LOGGED_BEFORE] = len(process.log()) if process is not None else 0
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """Show with a test that failed what the server for the whole run has logged meanwhile."""
+    outcome = yield
+    report = outcome.get_result()
+    process = item.config.stash.get(_PROCESS, None)
+    if not report.failed or process is None or "watchkeeper_server" not in getattr(item, "fixturenames", ()):
+        return
+    if logged := process.log()[item.stash.get(_LOGGED_BEFORE, 0) :]:
+        report.sections.append(("Log of the watchkeeper server", logged))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -70,8 +71,9 @@ class ServerProcess:
 
     def log(self) -> str:
         """What the server has logged so far."""
-        self._log.seek(0)
-        return self._log.read()
+        # Not by seeking: the server writes where the file stands.
+        descriptor = self._log.fileno()
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors="replace")
 
     def __enter__(self) -> Handle:
         return self.start()
@@ -91,7 +93,7 @@ class ServerProcess:
 
 
 def flags(options: dict[str, Any]) -> list[str]:
-    """Options as they stand on a command line."""
+    """Options as they stand on a command line. Raises TypeError for objects that cannot stand there."""
     found: list[str] = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
@@ -100,5 +102,9 @@ def flags(options: dict[str, Any]) -> list[str]:
         elif isinstance(value, (tuple, list)):
             found.append(f"{flag}={','.join(value)}")
         elif value is not None:
+            if not isinstance(value, (str, int, float, Path)):
+                raise TypeError(
+                    f"{name}={value!r} cannot be given to another process; watchkeeper.testing.Server takes it"
+                )
             found.append(f"{flag}={value}")
     return found
