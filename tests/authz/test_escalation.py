@@ -46,6 +46,19 @@ def test_a_role_beyond_ones_rights_is_refused_with_what_is_missing():
     )
 
 
+def test_a_refusal_tells_of_roles_that_ones_bindings_refer_to_in_vain():
+    told = []
+    for gone in (("nosuch",), ("nosuch", "either")):
+        policy = Policy()
+        for name in gone:
+            policy.put(binding(f"to-{name}", name, subject("User", "ann"), namespace="a"))
+        wanted = role("new", rule("get", "pods"), namespace="a")
+        error = refused(EscalationCheck(policy, RbacAuthorizer(policy)).check_role(ANN, "a", "", wanted, None))
+        told.append(error.message.partition("}; ")[2])
+    one, other = (f'role.rbac.authorization.k8s.io "{name}" not found' for name in ("nosuch", "either"))
+    assert told == [f"resolution errors: [{one}]", f"resolution errors: [[{one}, {other}]]"]
+
+
 def test_the_right_to_escalate_and_the_administrator_go_beyond():
     wanted = role("new", rule("delete", "pods"), namespace="a")
     asyncio.run(check(rule("escalate", "roles", GROUP)).check_role(ANN, "a", "", wanted, None))

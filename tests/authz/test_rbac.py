@@ -5,6 +5,7 @@ from rbac_objects import binding, role, rule, subject
 from watchkeeper.authz.interface import Attributes, Decision
 from watchkeeper.authz.rbac.authorizer import RbacAuthorizer
 from watchkeeper.authz.rbac.policy import Policy
+from watchkeeper.authz.reviews import self_subject_rules_review
 from watchkeeper.request.user import User
 
 ANN = User("ann", groups=("devs", "system:authenticated"))
@@ -106,3 +107,17 @@ def test_rules_for_a_user_are_those_of_the_cluster_and_of_the_namespace():
     )
     assert [r.resources for r in found.rules_for(ANN, "a")] == [("nodes",), ("pods",)]
     assert [r.resources for r in found.rules_for(ANN, "b")] == [("nodes",)]
+
+
+def test_a_review_of_ones_rules_tells_of_roles_that_there_are_not():
+    found = policy(
+        role("all", rule("get", "nodes")),
+        binding("1", "all", subject("User", "ann")),
+        binding("2", "nosuch", subject("User", "ann")),
+        binding("3", "nosuch", subject("Group", "devs")),
+    )
+    review = {"kind": "SelfSubjectRulesReview", "spec": {"namespace": "a"}}
+    status = self_subject_rules_review(review, ANN, found)["status"]
+    assert [each["resources"] for each in status["resourceRules"]] == [["nodes"]]
+    assert status["evaluationError"] == 'clusterrole.rbac.authorization.k8s.io "nosuch" not found'
+    assert "evaluationError" not in self_subject_rules_review(review, User("bob"), found)["status"]

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from watchkeeper.authn.interface import InvalidToken, TokenReviewer
 from watchkeeper.authz.interface import Attributes, Authorizer, Decision
+from watchkeeper.authz.rbac.policy import all_told
 from watchkeeper.authz.rbac.rule import Rule
 from watchkeeper.authz.review_selectors import validate_selectors
 from watchkeeper.authz.union import ask
@@ -26,8 +27,11 @@ _ONE_OF = "exactly one of nonResourceAttributes or resourceAttributes must be sp
 class RuleResolver(Protocol):
     """Knows all rules that hold for a user (`authz.rbac.policy`)."""
 
-    def rules_for(self, user: User, namespace: str) -> Sequence[Rule]:
-        """The rules that hold for a user in a namespace, those for the whole cluster among them."""
+    def rules_for(self, user: User, namespace: str, missing: list[str] | None = None) -> Sequence[Rule]:
+        """The rules that hold for a user in a namespace, those for the whole cluster among them.
+
+        What bindings refer to in vain is told in `missing`.
+        """
         ...
 
 
@@ -70,8 +74,9 @@ def self_subject_rules_review(review: Object, user: User, resolver: RuleResolver
     namespace = (review.get("spec") or {}).get("namespace", "")
     if not namespace:
         raise errors.bad_request("no namespace on request")
-    rules = resolver.rules_for(user, namespace)
-    status = {
+    missing: list[str] = []
+    rules = resolver.rules_for(user, namespace, missing)
+    status: Object = {
         "resourceRules": [_resource_rule(rule) for rule in rules if rule.resources],
         "nonResourceRules": [
             {"verbs": list(rule.verbs), "nonResourceURLs": list(rule.non_resource_urls)}
@@ -80,6 +85,8 @@ def self_subject_rules_review(review: Object, user: User, resolver: RuleResolver
         ],
         "incomplete": False,
     }
+    if missing:
+        status["evaluationError"] = all_told(missing)
     return {**_head(review), "metadata": {}, "spec": {}, "status": status}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchkeeper.authz.interface import NO_OPINION, Answer, Attributes, Decision
-from watchkeeper.authz.rbac.policy import Policy
+from watchkeeper.authz.rbac.policy import Policy, all_told
 
 _MAX_REMEMBERED = 4096
 
@@ -43,6 +43,4 @@ class RbacAuthorizer:
                 return Answer(Decision.ALLOW, f"RBAC: allowed by {grant.source}")
         if not missing:
             return NO_OPINION
-        distinct = list(dict.fromkeys(missing))
-        told = distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
-        return Answer(Decision.NO_OPINION, f"RBAC: {told}")
+        return Answer(Decision.NO_OPINION, f"RBAC: {all_told(missing)}")

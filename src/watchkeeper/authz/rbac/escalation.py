@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from watchkeeper.authz.interface import Attributes, Authorizer
-from watchkeeper.authz.rbac.policy import GROUP, Policy, RoleNotFound
+from watchkeeper.authz.rbac.policy import GROUP, Policy, RoleNotFound, all_told
 from watchkeeper.authz.rbac.rule import FULL_AUTHORITY, Rule, compact, parse_rules, uncovered
 from watchkeeper.authz.union import ask
 from watchkeeper.meta import errors
@@ -71,13 +71,16 @@ class EscalationCheck:
     def _refuse_more_than_own(
         self, user: User, namespace: str, resource: str, name: str, rules: Iterable[Rule]
     ) -> None:
-        missing = uncovered(self._policy.rules_for(user, namespace), rules)
+        absent: list[str] = []
+        missing = uncovered(self._policy.rules_for(user, namespace, absent), rules)
         if not missing:
             return
         groups = f"[{' '.join(map(go_quote, user.groups))}]"
         lines = "\n".join(sorted({str(rule) for rule in compact(missing)}))
         who = f"user {go_quote(user.name)} (groups={groups})"
         why = f"{who} is attempting to grant RBAC permissions not currently held:\n{lines}"
+        if absent:
+            why += f"; resolution errors: [{all_told(absent)}]"
         raise errors.forbidden(GroupResource(GROUP, resource), name, why)
 
     async def _may(self, user: User, verb: str, resource: str, namespace: str, name: str) -> bool:

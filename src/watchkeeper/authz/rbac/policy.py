@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,9 +126,9 @@ class Policy:
                 for rule in rules:
                     yield Grant(rule, binding, subject)
 
-    def rules_for(self, user: User, namespace: str) -> list[Rule]:
-        """The rules that hold for a user in a namespace."""
-        return [grant.rule for grant in self.grants(user, namespace)]
+    def rules_for(self, user: User, namespace: str, missing: list[str] | None = None) -> list[Rule]:
+        """The rules that hold for a user in a namespace; see `grants`."""
+        return [grant.rule for grant in self.grants(user, namespace, missing)]
 
     def referenced_rules(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...]:
         """The rules of the role that a binding refers to.
@@ -149,6 +149,12 @@ class Policy:
                 if name not in seen:
                     seen.add(name)
                     yield binding, binding.described[subject]
+
+
+def all_told(missing: Sequence[str]) -> str:
+    """What bindings refer to in vain, in one text as the reference has it; "" for nothing."""
+    distinct = list(dict.fromkeys(missing))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""
 
 
 def _identity(obj: Object) -> tuple[str, str, str]:
