@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from etcd_fixtures import empty_store, needs_etcd, run
+from etcd_fixtures import empty_store, needs_etcd, run, shared_cluster
 
 from watchkeeper.kv.errors import Unavailable
 from watchkeeper.kv.etcd.store import EtcdKV
@@ -63,6 +63,37 @@ def test_those_who_ask_for_progress_together_do_not_break_the_stream() -> None:
         revision = await put(kv, b"/a/k", b"v")
         assert [entry[3] for entry in summary(await take(watch, 1))] == [revision]
         assert watch._call is stream
+
+    with_watch(scenario)
+
+
+def test_nobody_waits_long_for_a_question_that_cannot_be_sent() -> None:
+    async def scenario(kv: EtcdKV, watch: EtcdWatch) -> None:
+        class Stuck:
+            async def write(self, message: Any) -> None:
+                await asyncio.sleep(60)
+
+        stream, watch._call = watch._call, Stuck()
+        start = asyncio.get_running_loop().time()
+        await asyncio.gather(*(watch.request_progress() for _ in range(3)))
+        assert asyncio.get_running_loop().time() - start < 5
+        watch._call = stream
+
+    with_watch(scenario)
+
+
+def test_what_a_member_runs_is_not_waited_for_as_long_as_an_answer() -> None:
+    async def scenario(kv: EtcdKV, watch: EtcdWatch) -> None:
+        assert watch.member is not None
+        watch.member.version = None
+        shared_cluster().members[0].pause()
+        start = asyncio.get_running_loop().time()
+        try:
+            with pytest.raises(Unavailable):
+                await kv.request_progress(watch)
+            assert asyncio.get_running_loop().time() - start < 6
+        finally:
+            shared_cluster().members[0].resume()
 
     with_watch(scenario)
 

@@ -168,8 +168,12 @@ class EtcdKV:
 
     async def _version(self, member: Member) -> str:
         if member.version is None:
+            # Requests wait for this, and then for what they asked: it must not take the time of another of them.
+            seconds = self._cluster.config.health_timeout
             try:
-                answer = await self._cluster.call(lambda _: member.status, rpc_pb2.StatusRequest(), harmless=True)
+                answer = await self._cluster.call(
+                    lambda _: member.status, rpc_pb2.StatusRequest(), harmless=True, timeout=seconds
+                )
             except AccessDenied:
                 member.version = FIRST_TO_REFUSE_STATUS
             else:

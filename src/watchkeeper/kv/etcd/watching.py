@@ -41,6 +41,10 @@ CREATE_SECONDS = 5.0
 """A member that has not begun a watch by then is left for another."""
 
 
+PROGRESS_SECONDS = 1.0
+"""So long one waits at most until a question for progress has been sent."""
+
+
 class WatchState(enum.Enum):
     """Whether a stream is open."""
 
@@ -111,7 +115,7 @@ class EtcdWatch(MailboxWatch):
             return
         if self._asking is None or self._asking.done():
             self._asking = self._tasks.start(f"progress-{self.prefix!r}", _ask_progress(self._call))
-        await asyncio.wait((self._asking,))
+        await asyncio.wait((self._asking,), timeout=PROGRESS_SECONDS)
 
     # The life of the watch
 
