@@ -148,6 +148,8 @@ def test_one_namespace_goes_to_standard_output(capsys: pytest.CaptureFixture[str
         assert names(documents(capsys.readouterr().out)) == ["ConfigMap/elsewhere"]
         assert run(server, "export", "-n", "shop") == 0
         assert names(documents(capsys.readouterr().out)) == ["ConfigMap/c", "Service/web", "Cart/mine"]
+        assert run(server, "export", "-n", "shoo") == 1
+        assert capsys.readouterr().err == f"watchkeeper: {server.url}: there is no namespace 'shoo'\n"
 
 
 def test_a_store_is_exported_without_a_server_and_stays_as_it_is(

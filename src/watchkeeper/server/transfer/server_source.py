@@ -36,6 +36,7 @@ class ServerSource:
     async def objects(self, namespace: str) -> AsyncIterator[Object | Unreadable]:
         """Resource by resource, in pages; what is refused is reported."""
         try:
+            await self._require(namespace)
             resources = [resource async for resource in self._resources()]
         except (ApiError, ClientError) as error:
             raise TransferError(f"{self._client.config.url}: {error}") from error
@@ -47,6 +48,16 @@ class ServerSource:
                     yield obj
             except (ApiError, ClientError) as error:
                 yield Unreadable(f"{resource.name} ({resource.api_version})", _why(error))
+
+    async def _require(self, namespace: str) -> None:
+        """Raise TransferError for a namespace that is known not to be there: its lists would just be empty."""
+        if not namespace:
+            return
+        try:
+            await self._client.request("GET", f"/api/v1/namespaces/{namespace}")
+        except ApiError as error:
+            if error.code == 404:
+                raise TransferError(f"{self._client.config.url}: there is no namespace {namespace!r}") from error
 
     async def _resources(self) -> AsyncIterator[_Listed]:
         seen: set[tuple[str, str]] = set()
