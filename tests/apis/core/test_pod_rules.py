@@ -126,8 +126,8 @@ def test_little_else_of_a_spec_may_change() -> None:
         "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
         "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n"
     )
-    assert '- "dnsPolicy": "ClusterFirst"' in error.replace("  ", " ")
-    assert '+ "dnsPolicy": "Default"' in error.replace("  ", " ")
+    assert '- "DNSPolicy": "ClusterFirst"' in error.replace("  ", " ")
+    assert '+ "DNSPolicy": "Default"' in error.replace("  ", " ")
 
 
 def test_containers_stay() -> None:

@@ -9,10 +9,12 @@ from watchkeeper.apis import workloads
 from watchkeeper.apis.batch.job_policy_validation import FAILURE_POLICY, SUCCESS_POLICY
 from watchkeeper.apis.batch.job_spec_validation import validate_job_spec
 from watchkeeper.apis.batch.job_status_validation import is_true
+from watchkeeper.apis.core.go_form import go_form
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options
 from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import (
+    IMMUTABLE,
     validate_builtin_object_meta,
     validate_builtin_object_meta_update,
     validate_immutable,
@@ -56,14 +58,16 @@ def validate_job_update(new: Object, old: Object) -> list[FieldError]:
     template = spec.get("template") or {}
     if _is_at_rest(old):
         kept = _with_changeable_parts_of(template, old_template)
-        errors += validate_immutable(template.get("spec"), kept.get("spec"), "spec.template.spec")
-    else:
-        errors += validate_immutable(template, old_template, "spec.template")
+        if template.get("spec") != kept.get("spec"):
+            errors.append(invalid("spec.template.spec", go_form(template.get("spec"), "PodSpec"), IMMUTABLE))
+    elif template != old_template:
+        errors.append(invalid("spec.template", go_form(template, "PodTemplateSpec"), IMMUTABLE))
     for name, form in _IMMUTABLE.items():
         now, before = spec.get(name), old_spec.get(name)
-        if form is not None:
-            now, before = (None if value is None else internal_form(value, form) for value in (now, before))
-        errors += validate_immutable(now, before, f"spec.{name}")
+        if form is None or now is None:
+            errors += validate_immutable(now, before, f"spec.{name}")
+        elif now != before:
+            errors.append(invalid(f"spec.{name}", internal_form(now, form), IMMUTABLE))
     return errors
 
 

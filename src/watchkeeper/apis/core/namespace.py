@@ -28,6 +28,9 @@ def default_namespace(obj: Object) -> None:
             meta["labels"] = {NAME_LABEL: name}
         else:
             labels[NAME_LABEL] = name
+    status = obj.get("status") or {}
+    if not status.get("phase"):
+        obj["status"] = {**status, "phase": PHASES[0]}
 
 
 def _prepare_for_create(obj: Object) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from watchkeeper.apis.core.affinity_validation import validate_node_selector
 from watchkeeper.apis.core.claim_validation import ACCESS_MODES, VOLUME_MODES
+from watchkeeper.apis.core.go_form import go_form
 from watchkeeper.apis.core.persistentvolume_sources import SOURCES, validate_source
 from watchkeeper.apis.core.unified_diff import unified_diff
 from watchkeeper.apis.quantities import amount, whole_value
@@ -145,13 +146,17 @@ def validate_volume_update(new: Object, old: Object) -> list[FieldError]:
     if "csi" in before and "csi" in after and "controllerExpandSecretRef" not in before["csi"]:
         after["csi"] = {k: v for k, v in after["csi"].items() if k != "controllerExpandSecretRef"}
     if before != after:
-        why = f"spec.persistentvolumesource is immutable after creation\n{unified_diff(before, after)}"
+        forms = (go_form(source, "PersistentVolumeSource") for source in (before, after))
+        difference = unified_diff(*forms, in_order=True)
+        why = f"spec.persistentvolumesource is immutable after creation\n{difference}"
         errors.append(forbidden("spec.persistentvolumesource", why))
     errors += validate_immutable(spec.get("volumeMode"), was.get("volumeMode"), "volumeMode")
     affinity = was.get("nodeAffinity")
     if affinity is not None and not _same_affinity(spec, was):
+        now = spec.get("nodeAffinity")
+        shown = None if now is None else go_form(now, "VolumeNodeAffinity")
         why = f"{IMMUTABLE}, except for updating from beta label to GA"
-        errors.append(invalid("nodeAffinity", spec.get("nodeAffinity"), why))
+        errors.append(invalid("nodeAffinity", shown, why))
     if was.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
         errors.append(forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden"))
     return errors

@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from watchkeeper.apis.core.claim_validation import keeps_invalid_values, validate_claim_spec
+from watchkeeper.apis.core.go_form import go_form
 from watchkeeper.apis.core.persistentvolume import BETA_CLASS
 from watchkeeper.apis.core.unified_diff import unified_diff
 from watchkeeper.apis.quantities import compare, whole_value
@@ -54,7 +55,8 @@ def validate_claim_update(new: Object, old: Object) -> list[FieldError]:
             shown["resources"]["requests"]["storage"] = size
         _copy(expected, shown, "volumeAttributesClassName")
     if shown != expected:
-        errors.append(forbidden("spec", f"{_FIXED}\n{unified_diff(expected, shown)}"))
+        forms = (go_form(each, "PersistentVolumeClaimSpec") for each in (expected, shown))
+        errors.append(forbidden("spec", f"{_FIXED}\n{unified_diff(*forms, in_order=True)}"))
     errors += _shrinking(spec, was, old)
     errors += validate_immutable(spec.get("volumeMode"), was.get("volumeMode"), "volumeMode")
     return errors + _attributes_class(spec, was, old)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from watchkeeper.apis.behavior import PartHooks
+from watchkeeper.apis.core.go_form import go_form
 from watchkeeper.apis.core.pod_resize_validation import validate_resize
 from watchkeeper.apis.core.pod_validation import validate_whole_pod
 from watchkeeper.apis.core.unified_diff import unified_diff
@@ -63,7 +64,9 @@ def _validate_ephemeral(new: Object, old: Object) -> list[FieldError]:
         if found is None:
             errors.append(forbidden(path, f"existing ephemeral containers {name} may not be removed\n"))
         elif found != before:
-            text = f"existing ephemeral containers {name} may not be changed\n{unified_diff(before, found)}"
+            forms = (go_form(each, "EphemeralContainer") for each in (before, found))
+            difference = unified_diff(*forms, in_order=True)
+            text = f"existing ephemeral containers {name} may not be changed\n{difference}"
             errors.append(forbidden(path, text))
     return errors
 

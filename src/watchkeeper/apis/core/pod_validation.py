@@ -7,6 +7,7 @@ from typing import Any
 
 from watchkeeper.apis.core.affinity_validation import validate_tolerations
 from watchkeeper.apis.core.container_validation import image_padding_errors
+from watchkeeper.apis.core.go_form import go_form
 from watchkeeper.apis.core.pod_annotations import (
     is_deletion_cost,
     validate_annotation_changes,
@@ -130,7 +131,8 @@ def validate_pod_update(new: Object, old: Object) -> list[FieldError]:
     if old_spec.get("schedulingGates"):
         errors += _gated_changes(munged, old_spec)
     if munged != old_spec:
-        text = f"pod updates may not change fields other than {_UPDATABLE}\n{unified_diff(old_spec, munged)}"
+        difference = unified_diff(*(go_form(each, "PodSpec") for each in (old_spec, munged)), in_order=True)
+        text = f"pod updates may not change fields other than {_UPDATABLE}\n{difference}"
         errors.append(forbidden("spec", text))
     return errors
 
@@ -230,10 +232,10 @@ def _node_affinity_changes(new: Object | None, old: Object | None) -> list[Field
     terms = _required_terms(new)
     if len(terms) != len(old_terms):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [invalid(path, list(terms), text)]
+        return [invalid(path, [go_form(term, "NodeSelectorTerm") for term in terms], text)]
     text = "only additions are allowed (no mutations or deletions)"
     return [
-        invalid(f"{path}[{i}]", dict(term), text)
+        invalid(f"{path}[{i}]", go_form(term, "NodeSelectorTerm"), text)
         for i, (term, before) in enumerate(zip(terms, old_terms, strict=True))
         if not _only_adds(term, before)
     ]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from watchkeeper.apis.core.go_form import go_form
 from watchkeeper.apis.core.windows_validation import validate_windows_options
 from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.names import byte_length, inclusive_range_error
@@ -53,10 +54,10 @@ def _escalation_errors(context: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if context.get("privileged"):
         text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        errors.append(invalid(path, dict(context), text))
+        errors.append(invalid(path, go_form(context, "SecurityContext"), text))
     added: Iterable[str] = (context.get("capabilities") or {}).get("add") or ()
     text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-    errors += [invalid(path, dict(context), text) for name in added if name == "CAP_SYS_ADMIN"]
+    errors += [invalid(path, go_form(context, "SecurityContext"), text) for name in added if name == "CAP_SYS_ADMIN"]
     return errors
 
 
