@@ -58,6 +58,11 @@ def default_daemon_set(daemon_set: Object) -> None:
         rolling.setdefault("maxSurge", 0)
     spec.setdefault("revisionHistoryLimit", 10)
     default_pod_template(spec.setdefault("template", {}))
+    # Whoever sends none sets it to 0, and is recorded as its owner, whatever becomes of it.
+    meta = daemon_set.setdefault("metadata", {})
+    annotations = meta.get("annotations") or {}
+    if _TEMPLATE_GENERATION not in annotations:
+        meta["annotations"] = {**annotations, _TEMPLATE_GENERATION: "0"}
 
 
 def _spec_errors(spec: Mapping[str, Any], options: PodOptions) -> list[FieldError]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
@@ -21,6 +22,7 @@ from watchkeeper.runtime.scheme import DecodeError
 
 Object = dict[str, Any]
 
+_BAD_NUMBER = re.compile(r"json: cannot unmarshal number \S*[.eE]\S* into Go .* of type (u?int\d+)")
 BEFORE_FIRST_APPLY = "before-first-apply"
 """Owns what was there before anybody kept a record."""
 
@@ -112,9 +114,10 @@ class Apply:
         try:
             obj = kind.decode(orjson.loads(orjson.dumps(outcome)), None)
         except DecodeError as error:
-            version = self.tracking.version
-            text = f"failed to convert new object ({_described(self.applied)}) to proper version ({version}): {error}"
-            raise ApiError(500, "", text) from error
+            what = _described(self.applied)
+            why = _unconvertible(str(error))
+            text = f"unable to convert unstructured object to {what.rpartition('; ')[2]}: {why}"
+            raise ApiError(500, "", f"failed to convert new object ({what}) to proper version: {text}") from error
         if not kind.builtin:
             # Decoding a body of a custom kind drops null; what is applied keeps it, for validation to refuse.
             _keep_nulls(outcome, obj)
@@ -122,6 +125,14 @@ class Apply:
         if kind.default is not None:
             kind.default(obj)
         return obj
+
+
+def _unconvertible(error: str) -> str:
+    """What is wrong with a value, as kube-apiserver says it where no text was decoded."""
+    number = _BAD_NUMBER.fullmatch(error)
+    if number is not None:
+        return f"cannot convert float64 to {number[1]}"
+    return f"error decoding from json: {error}" if error.startswith("illegal base64 data") else error
 
 
 def _keep_nulls(before: Any, after: Any) -> None:

@@ -301,15 +301,15 @@ class DeducedNode(Node):
         return out
 
 
-_FREE_FORM = ("object", "fields")
-"""Formats of values that are published as objects without fields: maps of anything."""
+_FIELDS, _RAW = "fields", "object"
+"""Formats of values of any type: sets of fields, which are maps of maps, and raw objects (runtime.RawExtension), which
+are owned as a whole."""
 
 
 def _takes_any(schema: Schema) -> bool:
     kind = schema.type
     if kind is SchemaType.ANY:
-        # Sets of fields are maps of maps.
-        return schema.format != "fields"
+        return schema.format != _FIELDS
     if schema.element is not None:
         return False
     if kind is SchemaType.STRUCT:
@@ -346,7 +346,9 @@ class NodeTable:
             whole = schema.list_type is ListType.ATOMIC or schema.element is None
             return WholeNode(self, schema) if whole else ListNode(self, schema)
         if kind is SchemaType.ANY:
-            return MapNode(self, schema) if schema.format in _FREE_FORM else self.deduced
+            if schema.format == _RAW:
+                return WholeNode(self, schema)
+            return MapNode(self, schema) if schema.format == _FIELDS else self.deduced
         return WholeNode(self, schema)
 
     def is_untyped(self, schema: Schema | None) -> bool:

@@ -1,0 +1,75 @@
+"""What the types of published kinds cannot hold, and what is raw in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from watchkeeper.apis.builtin import builtin_scheme
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.runtime.managedfields import FieldManager
+
+Object = dict[str, Any]
+SCHEME = builtin_scheme()
+
+
+def manager(group: str, kind: str) -> FieldManager:
+    return FieldManager(SCHEME, SCHEME.kind(GroupVersionKind(group, "v1", kind)), now=lambda: "2020-01-01T00:00:00Z")
+
+
+def revision(**data: Any) -> Object:
+    metadata = {"name": "r", "namespace": "n"}
+    return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": metadata, "revision": 1, "data": data}
+
+
+def test_raw_data_are_owned_as_a_whole() -> None:
+    made = manager("apps", "ControllerRevision").update(None, revision(a={"b": 1}), "maker")
+    assert made["metadata"]["managedFields"][0]["fieldsV1"] == {"f:data": {}, "f:revision": {}}
+    with pytest.raises(ApiError, match=r"conflict with .*: \.data$"):
+        manager("apps", "ControllerRevision").apply(made, revision(a={"b": 2}), "other", force=False)
+    merged = manager("apps", "ControllerRevision").apply(made, revision(c=1), "other", force=True)
+    assert merged["data"] == {"c": 1}
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "fields", "why"),
+    [
+        ("", "Secret", {"data": {"k": "b!"}}, "error decoding from json: illegal base64 data at input byte 1"),
+        ("apps", "Deployment", {"spec": {"replicas": 1.5}}, "cannot convert float64 to int32"),
+    ],
+)
+def test_what_is_applied_but_fits_no_object_is_told_in_the_words_of_conversion(
+    group: str, kind: str, fields: Object, why: str
+) -> None:
+    api_version = f"{group}/v1" if group else "v1"
+    applied = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": "n"}, **fields}
+    with pytest.raises(ApiError) as refused:
+        manager(group, kind).apply(None, applied, "one", force=False)
+    assert refused.value.code == 500
+    shown = f"{group}/v1, Kind={kind}"
+    assert refused.value.message == (
+        f"failed to convert new object (n/a; {shown}) to proper version: "
+        f"unable to convert unstructured object to {shown}: {why}"
+    )
+
+
+def test_whoever_sends_no_template_generation_sets_it() -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    kind = SCHEME.kind(GroupVersionKind("apps", "v1", "DaemonSet"))
+    daemon_set: Object = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": spec}
+    assert kind.default is not None
+    kind.default(daemon_set)
+    made = manager("apps", "DaemonSet").update(None, daemon_set, "maker")
+    owned = made["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"]["f:annotations"]
+    assert owned == {".": {}, "f:deprecated.daemonset.template.generation": {}}
+
+
+def test_a_namespace_without_a_phase_is_active() -> None:
+    namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
+    kind = SCHEME.kind(GroupVersionKind("", "v1", "Namespace"))
+    assert kind.default is not None
+    kind.default(namespace)
+    assert namespace["status"] == {"phase": "Active"}
