@@ -42,11 +42,10 @@ _PASSES: Mapping[GroupKind, Sequence[str]] = {
             "ConfigMap",
             "Endpoints",
             "Namespace",
-            "PersistentVolumeClaim",
             "ServiceAccount",
         )
     },
-    GroupKind("", "Secret"): ("change", "new"),
+    **{GroupKind("", kind): ("change", "new") for kind in ("PersistentVolumeClaim", "Secret")},
     GroupKind("", "Event"): (),
     GroupKind("", "LimitRange"): _NEW,
     GroupKind("discovery.k8s.io", "EndpointSlice"): _NEW,

@@ -48,6 +48,27 @@ def test_malformed_pod_blocks_of_a_node_cannot_be_compared() -> None:
     ]
 
 
+def test_what_a_node_avoids_is_json() -> None:
+    key = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+    bad = {**body("Node"), "metadata": {"name": "a", "annotations": {key: "x"}}}
+    problem = "invalid character 'x' looking for beginning of value"
+    text = f'metadata.annotations.AvoidPods: Invalid value: "{key}": {problem}'
+    assert create(bad).errors == [text]
+    assert update(created(body("Node")), bad).errors == [text, text]
+
+
+def test_restart_rules_need_a_policy_and_are_few() -> None:
+    rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": list(range(1, 257))}}
+    first = {"name": "first", "image": "i:1", "restartPolicyRules": [rule]}
+    told = create(pod(initContainers=[first])).errors
+    needed = "restartPolicy: Required value: must specify restartPolicy when restart rules are used"
+    assert told == [f"spec.initContainers[0].{needed}"]
+    told = create(pod(initContainers=[{**first, "restartPolicy": "Never", "restartPolicyRules": [rule] * 21}])).errors
+    at = "spec.initContainers[0].restartPolicyRules"
+    assert told[0] == f"{at}: Too many: 21: must have at most 20 items"
+    assert told[1] == f"{at}[0].exitCodes.values: Too many: 256: must have at most 255 items"
+
+
 def test_the_minimum_of_a_limit_may_be_negative_but_not_its_ratio() -> None:
     item = {"type": "Container", "max": {"cpu": "4"}, "min": {"cpu": "-1"}, "maxLimitRequestRatio": {"cpu": "3"}}
     told = create(body("LimitRange", spec={"limits": [item]})).errors

@@ -30,7 +30,7 @@ from watchkeeper.meta.field import (
     not_found,
     not_supported,
     required,
-    too_long,
+    too_many,
 )
 
 Object = Mapping[str, Any]
@@ -39,6 +39,7 @@ PROTOCOLS = ("SCTP", "TCP", "UDP")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _RESTART_POLICIES = ("Always", "Never", "OnFailure")
 _RESTART_ACTIONS = ("Restart", "RestartAllContainers")
+_NEEDS_POLICY = "must specify restartPolicy when restart rules are used"
 _MAX_RESTART_RULES = 20
 _MAX_EXIT_CODES = 255
 _NOT_IN_EPHEMERAL = (
@@ -119,8 +120,10 @@ def validate_init_containers(
         at = f"{path}[{i}]"
         errors += _common_errors(container, at, context)
         policy = container.get("restartPolicy")
-        if policy is not None or "restartPolicyRules" in container:
+        if policy is not None:
             errors += _restart_errors(container, at)
+        elif container.get("restartPolicyRules"):
+            errors.append(required(f"{at}.restartPolicy", _NEEDS_POLICY))
         name = container.get("name") or ""
         if name in names:
             errors.append(duplicate(f"{at}.name", name))
@@ -282,11 +285,11 @@ def _restart_errors(container: Object, path: str) -> list[FieldError]:
     at = f"{path}.restartPolicy"
     if policy is None:
         if rules:
-            errors.append(required(at, "must specify restartPolicy when restart rules are used"))
+            errors.append(required(at, _NEEDS_POLICY))
     elif policy not in _RESTART_POLICIES:
         errors.append(not_supported(at, policy, _RESTART_POLICIES))
     if len(rules) > _MAX_RESTART_RULES:
-        errors.append(too_long(f"{path}.restartPolicyRules", list(rules), _MAX_RESTART_RULES))
+        errors.append(too_many(f"{path}.restartPolicyRules", len(rules), _MAX_RESTART_RULES))
     for i, rule in enumerate(rules):
         errors += _restart_rule_errors(rule, f"{path}.restartPolicyRules[{i}]")
     return errors
@@ -304,5 +307,5 @@ def _restart_rule_errors(rule: Object, path: str) -> list[FieldError]:
     if operator not in ("In", "NotIn"):
         errors.append(not_supported(f"{path}.exitCodes.operator", operator, ("In", "NotIn")))
     if len(values) > _MAX_EXIT_CODES:
-        errors.append(too_long(f"{path}.exitCodes.values", list(values), _MAX_EXIT_CODES))
+        errors.append(too_many(f"{path}.exitCodes.values", len(values), _MAX_EXIT_CODES))
     return errors

@@ -15,9 +15,11 @@ from watchkeeper.apis.validation.net import parse_cidr, validate_legacy_cidr
 from watchkeeper.apis.validation.numbers import validate_positive
 from watchkeeper.apis.validation.resources import validate_resource_quantity
 from watchkeeper.meta.field import FieldError, duplicate, forbidden, go_quote, internal_error, invalid, required
+from watchkeeper.runtime.json_syntax import syntax_error
 
 Object = Mapping[str, Any]
 
+_AVOIDED_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _ADDRESS: InternalForm = {"type": ("Type", ""), "address": ("Address", "")}
 _ONE_REFERENCE = "exactly one reference subfield must be non-nil"
 _MAX_FEATURE_NAME = 253
@@ -31,7 +33,8 @@ _NO_FEATURE_NAME = (
 def validate_node(node: Object) -> list[FieldError]:
     """What is wrong with a new Node, besides its metadata. The paths of taints and swap are the reference's."""
     spec, status = node.get("spec") or {}, node.get("status") or {}
-    errors = validate_taints(spec.get("taints") or (), "metadata.taints")
+    errors = _annotation_errors(node)
+    errors += validate_taints(spec.get("taints") or (), "metadata.taints")
     errors += _resource_errors(status)
     capacity = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
     if capacity is not None:
@@ -62,7 +65,7 @@ def validate_node_change(new: Object, old: Object) -> list[FieldError]:
     """What is wrong with a change of a Node or of its status."""
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
     status = new.get("status") or {}
-    errors = _feature_errors(status) + _resource_errors(status)
+    errors = _annotation_errors(new) + _feature_errors(status) + _resource_errors(status)
     seen: list[Object] = []
     for i, address in enumerate(status.get("addresses") or ()):
         if address in seen:
@@ -82,6 +85,13 @@ def validate_node_change(new: Object, old: Object) -> list[FieldError]:
     if (spec.get("externalID") or "") != (old_spec.get("externalID") or ""):
         errors.append(forbidden("spec.externalID", "may not be updated"))
     return errors
+
+
+def _annotation_errors(node: Object) -> list[FieldError]:
+    """The annotation that tells what pods a node avoids is still read, although nobody heeds it any more."""
+    text = (node["metadata"].get("annotations") or {}).get(_AVOIDED_PODS)
+    problem = syntax_error(text.encode()) if text else None
+    return [] if problem is None else [invalid("metadata.annotations.AvoidPods", _AVOIDED_PODS, problem)]
 
 
 def _feature_errors(status: Object) -> list[FieldError]:
