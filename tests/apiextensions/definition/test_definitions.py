@@ -377,6 +377,19 @@ def test_versions_that_objects_may_be_stored_at_cannot_go() -> None:
     )
 
 
+def test_an_update_is_asked_no_more_than_what_the_old_definition_fulfilled() -> None:
+    unpruned = {"type": "object", "properties": {"a": {"type": "string"}}, "default": {"odd": 1}}
+    old = _established(_definition(_version(schema=_schema(unpruned))))
+    assert any("must not have unknown fields" in str(e) for e in definition_errors(old))
+    new = copy.deepcopy(old)
+    assert definition_update_errors(new, old) == []
+    new["spec"]["names"]["singular"] = ""
+    assert [str(e) for e in definition_update_errors(new, old)] == ["spec.names.singular: Required value"]
+    assert any(
+        "must not have unknown fields" in str(e) for e in definition_update_errors(old, _established(_definition()))
+    )
+
+
 def test_formats_that_nobody_knows_are_warned_about_once_they_come() -> None:
     shiny = _definition(
         _version(schema=_schema({"type": "object", "properties": {"a": {"type": "string", "format": "shiny"}}}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from watchkeeper.apiextensions.definition.approval import approval_errors
@@ -42,7 +43,7 @@ def definition_errors(definition: Object) -> list[FieldError]:
 def definition_update_errors(definition: Object, old: Object) -> list[FieldError]:
     """All that is wrong with a changed definition, besides the generic rules of metadata."""
     spec, old_spec = read_spec(definition), read_spec(old)
-    errors = spec_errors(spec, _options_of_update(spec, old_spec, old))
+    errors = _spec_update_errors(spec, old_spec, old)
     if is_true(old, ESTABLISHED):
         errors += validate_immutable(spec.scope, old_spec.scope, "spec.scope")
         errors += validate_immutable(_name(spec, "kind"), _name(old_spec, "kind"), "spec.names.kind")
@@ -99,28 +100,45 @@ def _preserve_errors(spec: DefinedSpec, old: DefinedSpec | None) -> list[FieldEr
 # -- what an update is asked: no more than the old definition fulfilled ---------------------------------------------
 
 
+def _spec_update_errors(spec: DefinedSpec, old_spec: DefinedSpec, old: Object) -> list[FieldError]:
+    """What the old definition fulfilled is looked into only when the new one does not fulfill all there is."""
+    options = _options_of_update(spec, old_spec, old)
+    errors = spec_errors(spec, options)
+    if not errors:
+        return errors
+    requirements = _requirements_of_update(spec, old_spec, options.requirements.unchanged)
+    if requirements == options.requirements:
+        return errors
+    return spec_errors(spec, replace(options, requirements=requirements))
+
+
 def _options_of_update(spec: DefinedSpec, old_spec: DefinedSpec, old: Object) -> SpecOptions:
-    schemas = old_spec.schemas()
+    """With all requirements, whatever the old definition fulfilled of them."""
     conversion = old_spec.conversion or {}
     webhook = conversion.get("webhook") or {}
     review_versions = webhook.get("conversionReviewVersions") or []
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")
     allow_invalid_bundle = not is_true(old, ESTABLISHED) or bool(bundle and ca_bundle_errors(bundle, ""))
+    unchanged = frozenset(v.name for v in spec.versions if same(spec.schema_of(v.name), old_spec.schema_of(v.name)))
+    return SpecOptions(
+        requirements=Requirements(unchanged=unchanged),
+        known_review_version=not review_versions or accepts_known_review(review_versions),
+        allow_invalid_bundle=allow_invalid_bundle,
+        many_selectable_fields=frozenset(_many_selectable(spec, old_spec)),
+    )
+
+
+def _requirements_of_update(spec: DefinedSpec, old_spec: DefinedSpec, unchanged: frozenset[str]) -> Requirements:
+    schemas = old_spec.schemas()
     structural = all(_is_structural(schema) for schema in schemas)
-    requirements = Requirements(
+    return Requirements(
         structural=structural or not spec.preserve_unknown_fields or spec.has_extensions(),
         open_api_schema=old_spec.schema is not None or all(v.schema is not None for v in old_spec.versions),
         valid_types=not any(has_invalid_type(schema) for schema in schemas),
         pruned_defaults=not any(_is_structural(s) and has_unpruned_default(read_structural(s)) for s in schemas),
         atomic_sets=all(_has_atomic_sets(schema) for schema in schemas),
         map_list_keys=not any(map_list_key_errors(node, "") for schema in schemas for node in walk(schema)),
-        unchanged=frozenset(v.name for v in spec.versions if same(spec.schema_of(v.name), old_spec.schema_of(v.name))),
-    )
-    return SpecOptions(
-        requirements=requirements,
-        known_review_version=not review_versions or accepts_known_review(review_versions),
-        allow_invalid_bundle=allow_invalid_bundle,
-        many_selectable_fields=frozenset(_many_selectable(spec, old_spec)),
+        unchanged=unchanged,
     )
 
 
