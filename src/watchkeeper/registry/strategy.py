@@ -40,12 +40,11 @@ _PASSES: Mapping[GroupKind, Sequence[str]] = {
         GroupKind("", kind): _NEW_AND_CHANGE
         for kind in (
             "ConfigMap",
-            "Endpoints",
             "Namespace",
             "ServiceAccount",
         )
     },
-    **{GroupKind("", kind): ("change", "new") for kind in ("PersistentVolumeClaim", "Secret")},
+    **{GroupKind("", kind): ("change", "new") for kind in ("Endpoints", "PersistentVolumeClaim", "Secret")},
     GroupKind("", "Event"): (),
     GroupKind("", "LimitRange"): _NEW,
     GroupKind("discovery.k8s.io", "EndpointSlice"): _NEW,

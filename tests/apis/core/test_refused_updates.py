@@ -69,6 +69,20 @@ def test_restart_rules_need_a_policy_and_are_few() -> None:
     assert told[1] == f"{at}[0].exitCodes.values: Too many: 256: must have at most 255 items"
 
 
+def test_changed_tolerations_are_told_once_and_negative_grace_periods_become_a_second() -> None:
+    kept = [{"key": "a", "operator": "Exists", "effect": "NoExecute"}]
+    old = created(pod(tolerations=kept * 2, terminationGracePeriodSeconds=-1))
+    assert old["spec"]["terminationGracePeriodSeconds"] == 1
+    told = update(old, {**old, "spec": {**old["spec"], "tolerations": [{"key": "a", "operator": "X"}]}}).errors
+    assert [error.split(":")[0] for error in told] == ["spec.tolerations[0].operator", "spec.tolerations"]
+
+
+def test_a_pod_that_asks_for_nothing_as_a_whole_is_best_effort() -> None:
+    asking = [{"name": "a", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}]
+    assert created(pod(containers=asking, resources={}))["status"]["qosClass"] == "BestEffort"
+    assert created(pod(containers=asking))["status"]["qosClass"] == "Burstable"
+
+
 def test_the_minimum_of_a_limit_may_be_negative_but_not_its_ratio() -> None:
     item = {"type": "Container", "max": {"cpu": "4"}, "min": {"cpu": "-1"}, "maxLimitRequestRatio": {"cpu": "3"}}
     told = create(body("LimitRange", spec={"limits": [item]})).errors

@@ -32,6 +32,8 @@ def default_pod(pod: Object) -> None:
         _host_ports(containers)
         _host_ports(init_containers)
     default_pod_spec(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     default_pod_status(pod)
 
 

@@ -85,7 +85,7 @@ def default_pod_level_resources(spec: Object) -> None:
 
 def qos_class(spec: Mapping[str, Any]) -> str:
     """BestEffort when nothing is asked for, Guaranteed when all is both asked for and limited alike, else Burstable."""
-    if spec.get("resources"):
+    if spec.get("resources") is not None:
         return _qos_of([spec["resources"]])
     containers: Sequence[Mapping[str, Any]] = spec.get("containers") or ()
     init = spec.get("initContainers")

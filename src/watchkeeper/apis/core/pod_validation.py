@@ -152,13 +152,11 @@ def _deadline_errors(new: int | None, old: int | None) -> list[FieldError]:
 
 
 def _toleration_changes(new: Sequence[Object], old: Sequence[Object]) -> list[FieldError]:
-    errors: list[FieldError] = []
     kept = [_without_seconds(toleration) for toleration in new]
-    for toleration in old:
-        if _without_seconds(toleration) not in kept:
-            text = "existing toleration can not be modified except its tolerationSeconds"
-            errors.append(forbidden("spec.tolerations", text))
-    return errors + validate_tolerations(new, "spec.tolerations")
+    if any(_without_seconds(toleration) not in kept for toleration in old):
+        text = "existing toleration can not be modified except its tolerationSeconds"
+        return [forbidden("spec.tolerations", text)]
+    return validate_tolerations(new, "spec.tolerations")
 
 
 def _without_seconds(toleration: Object) -> dict[str, Any]:
