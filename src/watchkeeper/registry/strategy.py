@@ -35,16 +35,10 @@ _NEW_AND_CHANGE = ("new", "change")
 _WITHIN = ("within",)
 """Of a kind whose `validate_update` judges metadata, too, between its other rules."""
 _FLOWS = "flowcontrol.apiserver.k8s.io"
+_CHANGED_FIRST = ("ConfigMap", "Endpoints", "PersistentVolumeClaim", "Secret", "ServiceAccount")
 _PASSES: Mapping[GroupKind, Sequence[str]] = {
-    **{
-        GroupKind("", kind): _NEW_AND_CHANGE
-        for kind in (
-            "ConfigMap",
-            "Namespace",
-            "ServiceAccount",
-        )
-    },
-    **{GroupKind("", kind): ("change", "new") for kind in ("Endpoints", "PersistentVolumeClaim", "Secret")},
+    GroupKind("", "Namespace"): _NEW_AND_CHANGE,
+    **{GroupKind("", kind): ("change", "new") for kind in _CHANGED_FIRST},
     GroupKind("", "Event"): (),
     GroupKind("", "LimitRange"): _NEW,
     GroupKind("discovery.k8s.io", "EndpointSlice"): _NEW,

@@ -49,6 +49,12 @@ def test_an_unknown_strategy_shows_by_the_names_of_its_go_fields(kind: str, fiel
     assert create(workload(kind, **{field: {"type": "X"}})).errors == [f"spec.{field}: {shown}"]
 
 
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
+def test_an_unusable_selector_shows_its_labels_sorted(kind: str) -> None:
+    body = workload(kind, selector={"matchLabels": {"app": "x", "a/b/c": "x"}})
+    assert 'spec.selector: Invalid value: {"matchLabels":{"a/b/c":"x","app":"x"}}' in create(body).errors[-1]
+
+
 def test_claims_of_stateful_sets_come_before_the_volumes_of_the_template() -> None:
     claims = [{"metadata": {"name": "v"}, "spec": {"accessModes": ["X"], "resources": {"requests": {"storage": "1"}}}}]
     body = workload("StatefulSet", template=template(volumes=[{"name": "E", "emptyDir": {}}]))

@@ -17,7 +17,7 @@ from watchkeeper.apis.core.pod_warnings import warnings_for_template
 from watchkeeper.apis.validation.internal_form import internal_form
 from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.apis.validation.numbers import validate_nonnegative
-from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported
+from watchkeeper.meta.field import FieldError, forbidden, in_declared_order, invalid, not_supported
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -57,7 +57,7 @@ def _spec_errors(deployment: Object, options: PodOptions) -> list[FieldError]:
     selector = spec.get("selector")
     errors += workloads.validate_strict_selector(selector, "spec.selector", "deployment")
     if not workloads.is_usable_selector(selector):
-        errors.append(invalid("spec.selector", selector, "invalid label selector"))
+        errors.append(invalid("spec.selector", in_declared_order(selector), "invalid label selector"))
     else:
         template = spec.get("template") or {}
         errors += workloads.validate_replica_template(selector, template, "spec.template", options)

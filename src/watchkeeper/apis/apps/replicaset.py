@@ -14,7 +14,7 @@ from watchkeeper.apis.core.pod_template_validation import template_options
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
 from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.apis.validation.numbers import validate_nonnegative
-from watchkeeper.meta.field import FieldError, invalid
+from watchkeeper.meta.field import FieldError, in_declared_order, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -37,7 +37,7 @@ def _spec_errors(spec: Mapping[str, Any], options: PodOptions) -> list[FieldErro
     selector = spec.get("selector")
     errors += workloads.validate_strict_selector(selector, "spec.selector", "deployment")
     if not workloads.is_usable_selector(selector):
-        errors.append(invalid("spec.selector", selector, "invalid label selector"))
+        errors.append(invalid("spec.selector", in_declared_order(selector), "invalid label selector"))
         return errors
     template = spec.get("template") or {}
     return errors + workloads.validate_replica_template(selector, template, "spec.template", options)

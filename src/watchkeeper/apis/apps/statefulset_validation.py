@@ -18,7 +18,7 @@ from watchkeeper.apis.validation.enums import validate_optional_enum
 from watchkeeper.apis.validation.internal_form import InternalForm, Reference, internal_form
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.numbers import validate_nonnegative
-from watchkeeper.meta.field import FieldError, forbidden, invalid, required
+from watchkeeper.meta.field import FieldError, forbidden, in_declared_order, invalid, required
 
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
@@ -72,7 +72,7 @@ def _spec_errors(spec: Spec, options: PodOptions, *, is_new: bool, check_templat
     selector, template = spec.get("selector"), spec.get("template") or {}
     errors += workloads.validate_strict_selector(selector, "spec.selector", "statefulset")
     if not workloads.is_usable_selector(selector):
-        errors.append(invalid("spec.selector", selector, ""))
+        errors.append(invalid("spec.selector", in_declared_order(selector), ""))
     else:
         errors += workloads.validate_selector_matches(selector, template, "spec.template")
         if check_template:
