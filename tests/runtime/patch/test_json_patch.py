@@ -86,7 +86,8 @@ def test_the_leniencies_of_the_reference() -> None:
     assert apply({"a": {}}, {"op": "add", "path": "/a/x"}) == {"a": {"x": None}}
     assert apply({"a": {}}, {"op": "test", "path": "/a/none", "value": None}) == {"a": {}}
     assert apply({"a": 1}, {"op": "add", "path": "ignored/b", "value": 2}) == {"a": 1, "b": 2}
-    assert apply({"a": 1}, {"op": "replace", "path": "", "value": "text"}) == {"a": 1}
+    refused({"a": 1}, {"op": "replace", "path": "", "value": "text"})
+    refused({"a": 1}, {"op": "replace", "path": "", "value": None})
 
 
 def test_positions_in_lists() -> None:
@@ -161,6 +162,16 @@ def test_too_many_operations_are_too_much() -> None:
 def test_copies_cannot_grow_without_bounds() -> None:
     doubling = [{"op": "copy", "from": "/a", "path": f"/a/x{i}"} for i in range(30)]
     assert refused({"a": {"text": "x" * 1000}}, *doubling).code == 422
+
+
+def test_repeated_members_of_operations_are_strict_errors_where_they_stand() -> None:
+    text = b'[{"op":"add","path":"/x","value":{"a":[{"b":1,"b":2}],"a":3},"op":"add","why":1}]'
+    assert JsonPatch(text).strict_errors() == [
+        'json patch duplicate field "[0].value.a[0].b"',
+        'json patch duplicate field "[0].value.a"',
+        'json patch duplicate field "[0].op"',
+        'json patch unknown field "[0].why"',
+    ]
 
 
 def test_unknown_members_of_operations_are_strict_errors() -> None:

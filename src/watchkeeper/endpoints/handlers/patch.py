@@ -186,17 +186,32 @@ class _Merge(_Patch):
         return changed if only_metadata else self._completed(changed)
 
     def _check_kind(self, changed: Any) -> None:
-        """A patch may take kind and apiVersion away, but not change them; of custom objects it may do neither."""
+        """A patch may take the kind away, but not change it, nor the version; of custom objects it may do neither."""
         expected = self.scope.kind
         gvk = expected.gvk
         if isinstance(changed, dict):
             if not expected.builtin:
                 self._check_said_kind(changed)
                 return  # validation knows better words for other kinds
+            if not changed.get("apiVersion") and self.patch_type != STRATEGIC_PATCH:
+                self._refuse_unversioned(changed)
             if changed.get("kind") in (None, gvk.kind) and changed.get("apiVersion") in (None, gvk.api_version):
                 return
         if why := wrong_kind(self.scope.services.scheme, expected, changed):
             raise _invalid_outcome(_json_of(changed), why)
+
+    def _refuse_unversioned(self, changed: Object) -> None:
+        """Without a version an outcome is taken for kube-apiserver's internal form, whose fields have other names."""
+        if changed.get("kind") not in (None, "", self.scope.kind.gvk.kind):
+            return
+        unknown = [f'unknown field "{name}"' for name in sorted(changed) if name not in ("kind", "apiVersion")]
+        found = [*self.strict_errors, *unknown]
+        if self.params.field_validation == "Strict" and found:
+            raise self._refused(_json_of(changed), strict_text(found), strict=True)
+        if self.params.field_validation != "Ignore":
+            for text in found:
+                self.request.warn(text)
+        check_name({}, self.request.info.name)
 
     @staticmethod
     def _check_said_kind(changed: Object) -> None:

@@ -2,11 +2,12 @@
 
 `replace` sets an absent member of an object, `copy` from an absent member copies null, a missing `value` is null, and
 negative indices count from the end of a list. What comes before the first slash of a path does not count. Only `test`
-and `replace` can mean the whole document, and it stays as it is when `replace` has neither an object nor a list for it.
+and `replace` can mean the whole document, which must then be an object or a list.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from typing import Any
 
 import orjson
@@ -15,6 +16,7 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.runtime.json_text import JsonError, read_json
 from watchkeeper.runtime.patch.documents import go_mismatch, mismatch, read_document
+from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
 
 MAX_OPERATIONS = 10_000
 _KNOWN = frozenset({"op", "path", "from", "value"})
@@ -51,6 +53,7 @@ class JsonPatch:
             _check_operation(each)
         _check_count(operations)
         self.operations: list[dict[str, Any]] = operations
+        self._repeated = read_pairs(body) if operations and repeats_fields(body, operations) else None
 
     @classmethod
     def lenient(cls, body: bytes) -> JsonPatch:
@@ -81,6 +84,10 @@ class JsonPatch:
 
     def strict_errors(self) -> list[str]:
         """Members of operations that mean nothing."""
+        if isinstance(self._repeated, list):
+            return [
+                text for i, each in enumerate(self._repeated) for text in _odd_members(each, f"[{i}]", known=_KNOWN)
+            ]
         return [
             f'json patch unknown field "[{index}].{name}"'
             for index, operation in enumerate(self.operations)
@@ -101,6 +108,22 @@ class JsonPatch:
         for operation in self.operations:
             holder.apply(operation)
         return holder.root
+
+
+def _odd_members(value: Any, path: str, known: Container[str] | None = None) -> Iterator[str]:
+    """The members that come again, and those that are not `known` (None: all are), as they stand in the text."""
+    if isinstance(value, Pairs):
+        seen: set[str] = set()
+        for name, member in value:
+            yield from _odd_members(member, f"{path}.{name}")
+            if name in seen:
+                yield f'json patch duplicate field "{path}.{name}"'
+            elif known is not None and name not in known:
+                yield f'json patch unknown field "{path}.{name}"'
+            seen.add(name)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _odd_members(item, f"{path}[{index}]")
 
 
 def does_not_apply() -> ApiError:
@@ -153,8 +176,9 @@ class _Document:
     def _replace(self, operation: dict[str, Any]) -> None:
         path, value = _path(operation, "replace"), operation.get("value")
         if not path:
-            if isinstance(value, (dict, list)):
-                self.root = value
+            if not isinstance(value, (dict, list)):
+                raise PatchError("replace operation value must be object or array: %!w(<nil>)")
+            self.root = value
             return
         place = self._place(path)
         if place is None:
