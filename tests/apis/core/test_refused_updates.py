@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from kind_writer import create, created, pod, update, update_status
+from kind_writer import create, created, pod, template, update, update_status
 
 from watchkeeper.apis.certificates.key_pair import key_pair_fault
 
@@ -81,6 +81,13 @@ def test_a_pod_that_asks_for_nothing_as_a_whole_is_best_effort() -> None:
     asking = [{"name": "a", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}]
     assert created(pod(containers=asking, resources={}))["status"]["qosClass"] == "BestEffort"
     assert created(pod(containers=asking))["status"]["qosClass"] == "Burstable"
+
+
+def test_names_of_replication_controllers_are_measured_in_bytes() -> None:
+    long = {**body("ReplicationController", spec={"template": template()}), "metadata": {"name": "a" * 254}}
+    assert create(long).errors == [f'metadata.name: Invalid value: "{"a" * 254}": must be no more than 253 bytes']
+    named = {**long, "metadata": {"name": "a", "generateName": "A_"}}
+    assert create(named).errors == []
 
 
 def test_the_minimum_of_a_limit_may_be_negative_but_not_its_ratio() -> None:
