@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from watchkeeper.apis.schema_data import schema_data
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.patch.strategic import StrategicPatch
 from watchkeeper.runtime.patch.unstructured import mismatch
@@ -52,3 +53,18 @@ def test_the_patch_shows_as_the_reference_prints_it() -> None:
         "map[metadata:<nil> spec:map[paused:true replicas:x]]",
         "unrecognized type: int32",
     )
+
+
+@pytest.mark.parametrize(
+    ("patch", "struct"),
+    [
+        (b'{"$setElementOrder/none":[]}', "Deployment"),
+        (b'{"spec":{"template":{"spec":{"$setElementOrder/none":[{"name":"a"}]}}}}', "PodSpec"),
+    ],
+)
+def test_an_order_of_a_list_that_no_kind_has_is_refused(patch: bytes, struct: str) -> None:
+    body: dict[str, Any] = {"spec": {"template": {"spec": {"containers": []}}}}
+    with pytest.raises(ApiError) as refused:
+        StrategicPatch(patch, DEPLOYMENT).apply(body)
+    assert refused.value.code == 500
+    assert refused.value.message == f'unable to find api field in struct {struct} for the json field "none"'

@@ -305,6 +305,9 @@ def _set_element_orders(original: Object, patch: Object, schema: Schema | None) 
             if not isinstance(found, list):
                 raise _wrong_type("[]interface {}", found)
         field = _field(schema, name)
+        if field is None and schema is not None and schema.type is SchemaType.STRUCT:
+            struct = schema.go_type.rpartition(".")[2]
+            raise _cannot(f'unable to find api field in struct {struct} for the json field "{name}"')
         key = field.patch_merge_key if field is not None else ""
         _check_order(changes or [], order, key)
         if changes is None and current is None:
