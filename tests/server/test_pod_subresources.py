@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -149,3 +150,14 @@ def test_events_know_owners_at_the_version_of_their_group_only(server: Handle) -
     changed["metadata"]["labels"] = {"l": "1"}
     changed = server.request("PUT", f"{path}?fieldManager=new", changed)
     assert [e["manager"] for e in changed["metadata"]["managedFields"]] == ["new"]
+
+
+def test_a_pod_that_no_node_has_has_no_log_and_it_is_only_read(server: Handle) -> None:
+    pod(server, "silent", node="")
+    request = urllib.request.Request(
+        f"{server.url}{PODS}/silent/log", headers={"Authorization": f"Bearer {server.token}"}
+    )
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        assert (answer.status, answer.read(), answer.headers["Content-Type"]) == (204, b"", None)
+    assert refused(server, "PUT", f"{PODS}/silent/log", {}).status == 405
+    assert refused(server, "DELETE", f"{PODS}/silent/exec").status == 405

@@ -9,7 +9,7 @@ from watchkeeper.apis.core.connect_options import connect_options, connect_param
 from watchkeeper.endpoints.handlers.common import context
 from watchkeeper.endpoints.negotiation import PLAIN
 from watchkeeper.endpoints.render import finish, renderer_for
-from watchkeeper.endpoints.response import Response, text_response
+from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta import errors
 from watchkeeper.meta.gvk import GroupVersionKind
@@ -29,7 +29,7 @@ async def connect(request: Request, scope: Scope) -> Response:
     asked = ConnectRequest(info.name, "/".join(info.parts[3:]), params)
     result = await scope.store.connect(context(request, scope), asked)
     if result is None:
-        return text_response(204, "")
+        return Response(204, headers=())
     return finish(renderer_for(scope, PLAIN).one(result), PLAIN)
 
 
