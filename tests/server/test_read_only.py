@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
+from filled_etcd import filled, on_etcd
 from stored_values import put
 from test_values_of_kube_apiserver import AUTOSCALER, SECRET, definition
 
-from watchkeeper.kv.etcd import EtcdConfig, open_etcd
 from watchkeeper.kv.interface import KV, KeyValue
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.testing import Server
 from watchkeeper.testing.etcd import find_etcd
-from watchkeeper.testing.etcd_shared import run, shared_cluster
 from watchkeeper.testing.handle import Handle, RequestFailed
 
-T = TypeVar("T")
 WHY = "this server is read-only (--read-only): nothing is written to its storage"
 NAMESPACED = "/api/v1/namespaces/default"
 SERVICE = {
@@ -165,30 +162,10 @@ PREFIX = "/looked-at"
 needs_etcd = pytest.mark.skipif(find_etcd() is None, reason="there is no etcd here")
 
 
-def on_etcd(work: Callable[[KV], Awaitable[T]]) -> T:
-    async def with_store() -> T:
-        kv = open_etcd(EtcdConfig(shared_cluster().urls))
-        try:
-            return await work(kv)
-        finally:
-            await kv.close()
-
-    return run(with_store())
-
-
 @pytest.fixture
-def etcd() -> Iterator[str]:
+def etcd() -> str:
     """The URL of an etcd with what a kube-apiserver, an accident and somebody else have left in it."""
-
-    async def fill(kv: KV) -> None:
-        left = await kv.range(f"{PREFIX}/".encode(), f"{PREFIX}0".encode(), keys_only=True)
-        for found in left.kvs:
-            await kv.optimistic_delete(found.key, found.mod_revision)
-        for key, value in VALUES.items():
-            await kv.optimistic_put(f"{PREFIX}{key}".encode(), value, 0)
-
-    on_etcd(fill)
-    yield ",".join(shared_cluster().urls)
+    return filled(PREFIX, VALUES)
 
 
 async def everything(kv: KV) -> tuple[int, list[KeyValue]]:

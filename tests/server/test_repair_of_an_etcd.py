@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 import yaml
+from filled_etcd import filled, on_etcd
 from test_values_of_kube_apiserver import AUTOSCALER, MAGIC, SECRET, definition
 
-from watchkeeper.kv.etcd import EtcdConfig, open_etcd
 from watchkeeper.kv.interface import KV
 from watchkeeper.server import cli
 from watchkeeper.testing import Server
 from watchkeeper.testing.etcd import find_etcd
-from watchkeeper.testing.etcd_shared import run, shared_cluster
 from watchkeeper.testing.handle import RequestFailed
 
 pytestmark = [
@@ -25,7 +22,6 @@ pytestmark = [
     pytest.mark.skipif(find_etcd() is None, reason="there is no etcd here"),
 ]
 
-T = TypeVar("T")
 PREFIX = "/repaired"
 SECRETS = "/api/v1/namespaces/default/secrets"
 VALUES = {
@@ -43,30 +39,10 @@ VALUES = {
 }
 
 
-def on_etcd(work: Callable[[KV], Awaitable[T]]) -> T:
-    async def with_store() -> T:
-        kv = open_etcd(EtcdConfig(shared_cluster().urls))
-        try:
-            return await work(kv)
-        finally:
-            await kv.close()
-
-    return run(with_store())
-
-
 @pytest.fixture
-def storage() -> Iterator[str]:
+def storage() -> str:
     """The URL of an etcd with what a kube-apiserver and an accident have left in it."""
-
-    async def fill(kv: KV) -> None:
-        left = await kv.range(f"{PREFIX}/".encode(), f"{PREFIX}0".encode(), keys_only=True)
-        for found in left.kvs:
-            await kv.optimistic_delete(found.key, found.mod_revision)
-        for key, value in VALUES.items():
-            await kv.optimistic_put(f"{PREFIX}{key}".encode(), value, 0)
-
-    on_etcd(fill)
-    yield ",".join(shared_cluster().urls)
+    return filled(PREFIX, VALUES)
 
 
 def stored(key: str) -> bytes:
