@@ -60,3 +60,22 @@ def test_each_controller_has_the_rights_of_its_own_account():
     robot = User("system:serviceaccount:kube-system:job-controller")
     asked = Attributes(user=robot, verb="update", group="batch", resource="jobs", subresource="status", namespace="x")
     assert authorizer().authorize(asked).allowed
+
+
+def test_rules_hold_what_they_name_in_order():
+    for obj in initial_policy():
+        for rule in obj.get("rules", ()):
+            for names in rule.values():
+                assert names == sorted(names), obj["metadata"]["name"]
+
+
+def test_editors_write_events_of_both_groups():
+    rules = {o["metadata"]["name"]: o["rules"] for o in initial_policy() if o["kind"] == "ClusterRole"}
+    assert {
+        "apiGroups": ["", "events.k8s.io"],
+        "resources": ["events"],
+        "verbs": ["create", "delete", "deletecollection", "patch", "update"],
+    } in rules["edit"]
+    assert {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["get", "list", "watch"]} in rules[
+        "view"
+    ]

@@ -32,7 +32,7 @@ def _node() -> Object:
         on("create get list watch", CORE, "nodes"),
         on("update patch", CORE, "nodes/status"),
         on("update patch", CORE, "nodes"),
-        on("create update patch", CORE, "events"),
+        events(),
         on(READ, CORE, "pods"),
         on("create delete", CORE, "pods"),
         on("update patch", CORE, "pods/status"),
@@ -97,9 +97,10 @@ def _scheduler() -> Object:
         on(READ, _RESOURCE, "deviceclasses"),
         on(READ_UPDATE, _RESOURCE, "resourceclaims"),
         on(READ_UPDATE, _RESOURCE, "resourceclaims/status"),
-        on("patch update", _RESOURCE, "resourceclaims/binding"),
         on("update", CORE, "pods/finalizers"),
         on(READ, _RESOURCE, "resourceslices"),
+        on("create delete", _RESOURCE, "resourceclaims"),
+        on("patch update", _RESOURCE, "resourceclaims/binding"),
     )
 
 

@@ -98,9 +98,9 @@ def _workloads() -> dict[str, list[Object]]:
             on("get create delete update patch", CORE, "pods"),
             on("get create delete update patch list watch", _APPS, "controllerrevisions"),
             on("get create list watch", CORE, "persistentvolumeclaims"),
-            events(),
             on("update delete", CORE, "persistentvolumeclaims"),
             on("update", CORE, "pods/finalizers"),
+            events(),
         ],
         "ttl-after-finished-controller": [on("get list watch delete", "batch", "jobs"), events()],
     }
@@ -161,7 +161,6 @@ def _volumes() -> dict[str, list[Object]]:
             on("update patch", CORE, "persistentvolumeclaims/status"),
             on(READ, CORE, "persistentvolumeclaims"),
             events(),
-            on("get", CORE, "services"),
         ],
         "ephemeral-volume-controller": [
             on(READ, CORE, "pods"),
@@ -179,10 +178,10 @@ def _volumes() -> dict[str, list[Object]]:
             on("list watch", CORE, "nodes"),
             events(),
             on("watch", CORE, "events"),
-            on("get", CORE, "services"),
         ],
         "pvc-protection-controller": [
             on("get list watch update", CORE, "persistentvolumeclaims"),
+            on("update", CORE, "persistentvolumeclaims/status"),
             on("list watch get", CORE, "pods"),
             events(),
         ],
@@ -205,8 +204,16 @@ def _volumes() -> dict[str, list[Object]]:
             on("update", CORE, "pods/finalizers"),
             on("get list watch create delete", _RESOURCE, "resourceclaims"),
             on("update patch", _RESOURCE, "resourceclaims resourceclaims/status"),
-            on("update patch", _RESOURCE, "resourceclaims/binding"),
             on("update patch", CORE, "pods/status"),
+            events(),
+            on("update patch", _RESOURCE, "resourceclaims/binding"),
+        ],
+        "device-taint-eviction-controller": [
+            on("get list watch delete", CORE, "pods"),
+            on("update patch", CORE, "pods/status"),
+            on(READ, _RESOURCE, "resourceclaims"),
+            on(READ, _RESOURCE, "resourceslices"),
+            on(READ, _RESOURCE, "deviceclasses"),
             events(),
         ],
     }

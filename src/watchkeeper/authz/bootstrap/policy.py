@@ -62,8 +62,6 @@ def _leader_lock(component: str) -> Object:
     return role(
         _SYSTEM,
         f"system::leader-locking-{component}",
-        on("watch", CORE, "configmaps"),
-        on("get update", CORE, "configmaps", component),
         on(_LEASES, "coordination.k8s.io", "leases"),
         on(_LEASES, "coordination.k8s.io", "leasecandidates"),
     )

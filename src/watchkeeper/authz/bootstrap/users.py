@@ -11,6 +11,7 @@ from watchkeeper.authz.bootstrap.words import (
     aggregate,
     aggregated_to,
     cluster_role,
+    events,
     on,
     paths,
 )
@@ -32,10 +33,11 @@ def _view() -> list[Object]:
         on(
             READ,
             CORE,
-            "limitranges resourcequotas bindings events pods/status resourcequotas/status namespaces/status "
+            "limitranges resourcequotas bindings pods/status resourcequotas/status namespaces/status "
             "replicationcontrollers/status pods/log",
         ),
         on(READ, CORE, "namespaces"),
+        events(READ),
         on(READ, "discovery.k8s.io", "endpointslices"),
         on(
             READ,
@@ -67,9 +69,10 @@ def _edit() -> list[Object]:
             WRITE,
             CORE,
             "replicationcontrollers replicationcontrollers/scale serviceaccounts services services/proxy "
-            "persistentvolumeclaims configmaps secrets events",
+            "persistentvolumeclaims configmaps secrets",
         ),
         on("create", CORE, "serviceaccounts/token"),
+        events(WRITE),
         on(
             WRITE,
             "apps",
@@ -107,7 +110,9 @@ def user_roles() -> list[Object]:
         ),
         cluster_role(
             "system:monitoring",
-            paths("get", "/metrics /metrics/slis /livez /readyz /healthz /livez/* /readyz/* /healthz/*"),
+            paths(
+                "get", "/metrics /metrics/slis /livez /readyz /healthz /livez/* /readyz/* /healthz/* /flagz /statusz"
+            ),
             on("get", CORE, "nodes/metrics"),
         ),
         cluster_role(

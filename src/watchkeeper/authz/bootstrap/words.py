@@ -19,21 +19,26 @@ _ANNOTATIONS = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 
 
 def on(verbs: str, groups: str, resources: str, names: str = "") -> Object:
-    """A rule about resources. Several verbs, resources and names are separated by blanks, groups by commas."""
-    rule: Object = {"apiGroups": groups.split(","), "resources": resources.split(), "verbs": verbs.split()}
+    """A rule about resources. Several verbs, resources and names are separated by blanks, groups by commas; the
+    rule holds them sorted."""
+    rule: Object = {
+        "apiGroups": sorted(groups.split(",")),
+        "resources": sorted(resources.split()),
+        "verbs": sorted(verbs.split()),
+    }
     if names:
-        rule["resourceNames"] = names.split()
+        rule["resourceNames"] = sorted(names.split())
     return rule
 
 
 def paths(verbs: str, urls: str) -> Object:
-    """A rule about paths that are no resources."""
-    return {"nonResourceURLs": urls.split(), "verbs": verbs.split()}
+    """A rule about paths that are no resources, sorted."""
+    return {"nonResourceURLs": sorted(urls.split()), "verbs": sorted(verbs.split())}
 
 
-def events() -> Object:
-    """What everybody needs who records events."""
-    return on("create update patch", f"{CORE},events.k8s.io", "events")
+def events(verbs: str = "create update patch") -> Object:
+    """A rule about events in both of their groups: by default what everybody needs who records them."""
+    return on(verbs, f"{CORE},events.k8s.io", "events")
 
 
 def _metadata(name: str, namespace: str = "", labels: dict[str, str] | None = None) -> Object:
