@@ -57,6 +57,14 @@ def test_a_new_event_is_complete_and_leaves_old_fields_alone(server: Handle) -> 
         assert part in text
 
 
+def test_an_event_of_events_k8s_io_has_the_metadata_of_other_kinds(server: Handle) -> None:
+    text = refused(server, "POST", EVENTS, event("Bad_Name"))
+    assert 'metadata.name: Invalid value: \\"Bad_Name\\": a lowercase RFC 1123 subdomain must' in text
+    body = event("held")
+    body["metadata"]["finalizers"] = ["unqualified"]
+    assert "metadata.finalizers[0]: Invalid value" in refused(server, "POST", EVENTS, body)
+
+
 def test_the_reporting_controller_is_called_as_the_client_knows_it(server: Handle) -> None:
     assert "reportingController: Required value" in refused(
         server, "POST", EVENTS, event("unreported", reportingController="")
@@ -122,3 +130,15 @@ def test_events_are_read_as_from_a_database(server: Handle) -> None:
         assert failure.value.status == 504
         assert "ResourceVersionTooLarge" in str(failure.value)
         assert "retryAfterSeconds" not in str(failure.value)
+
+
+def test_refusals_and_answers_name_the_resource_that_was_asked_for(server: Handle) -> None:
+    server.request("POST", EVENTS, event("named"))
+    with pytest.raises(RequestFailed) as failure:
+        server.request("POST", EVENTS, event("named"))
+    assert 'events.events.k8s.io \\"named\\" already exists' in str(failure.value)
+    assert server.request("DELETE", f"{EVENTS}/named")["details"]["group"] == "events.k8s.io"
+    for path, resource in ((EVENTS, "events.events.k8s.io"), (CORE, "events")):
+        with pytest.raises(RequestFailed) as failure:
+            server.request("GET", f"{path}/named")
+        assert f'"{resource} \\"named\\" not found"' in str(failure.value)

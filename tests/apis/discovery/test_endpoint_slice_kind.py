@@ -29,6 +29,10 @@ def test_ports_have_names_and_protocols() -> None:
             {"addressType": "MAC"},
             ['addressType: Unsupported value: "MAC": supported values: "FQDN", "IPv4", "IPv6"'],
         ),
+        (
+            {"ports": [{"port": 80, "protocol": ""}]},
+            ['ports[0].protocol: Unsupported value: "": supported values: "SCTP", "TCP", "UDP"'],
+        ),
         ({"endpoints": [{}]}, ["endpoints[0].addresses: Required value: must contain at least 1 address"]),
         (
             {"endpoints": [{"addresses": ["fd00::1"]}]},

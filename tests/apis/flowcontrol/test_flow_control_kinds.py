@@ -136,7 +136,7 @@ def test_status_writers_change_the_status_only() -> None:
     assert update_status(old, status).obj["status"] == status
     assert update_status(old, {"conditions": [{"type": "D"}, {"type": "D"}, {}]}).errors == [
         'status.conditions[1].type: Duplicate value: "D"',
-        "status.conditions[2].type: Required value: must not be empty",
+        "status.conditions[2].type: Required value",
     ]
     assert update_status(old, status).obj["metadata"]["generation"] == 1
 
@@ -173,7 +173,7 @@ def test_a_level_is_filled_in() -> None:
         ({"type": "Free"}, ['type: Unsupported value: "Free": supported values: "Exempt", "Limited"']),
         (
             {"type": "Exempt"},
-            ["type: Invalid value: \"Exempt\": type must be 'Exempt' if and only if name is 'exempt'"],
+            ["type: Invalid value: \"Exempt\": must be 'Exempt' if and only if `name` is 'exempt'"],
         ),
         (
             {**limited(), "exempt": {}},

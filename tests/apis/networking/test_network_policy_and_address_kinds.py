@@ -67,7 +67,7 @@ def test_a_policy_is_about_what_it_has_rules_for() -> None:
         ),
         (
             ports(port=100, endPort=90),
-            ["ingress[0].ports[0].endPort: Invalid value: 90: must be greater than or equal to `port`"],
+            ["ingress[0].ports[0].endPort: Invalid value: 100: must be greater than or equal to `port`"],
         ),
         (peer(), ["ingress[0].from[0]: Required value: must specify a peer"]),
         (
@@ -156,7 +156,7 @@ def test_a_range_may_get_a_second_family_only() -> None:
     assert row(both)["CIDRs"] == "10.0.0.0/16,fd00::/64"
 
 
-def test_the_status_of_a_range_is_written_with_the_range() -> None:
+def test_the_status_of_a_range_is_written_through_its_subresource() -> None:
     ready = {
         "conditions": [{"type": "Ready", "status": "True", "reason": "", "message": "", "lastTransitionTime": None}]
     }
@@ -166,9 +166,9 @@ def test_the_status_of_a_range_is_written_with_the_range() -> None:
         "metadata": {"name": "c", "labels": {"a": "b"}},
         "spec": {"cidrs": ["10.0.0.0/24"]},
     }
-    old = created({**body, "status": ready})
-    assert old["status"]["conditions"][0]["type"] == "Ready"
-    assert update(old, body).obj["status"] == {}
+    assert created({**body, "status": ready})["status"] == {}
+    old = {**created(body), "status": ready}
+    assert update(old, body).obj["status"] == ready
     relabeled = {**old, "metadata": {**old["metadata"], "labels": {"c": "d"}}}
     assert update_status(old, ready).obj["metadata"]["labels"] == {"a": "b"}
     assert update(old, relabeled).obj["metadata"]["labels"] == {"c": "d"}

@@ -40,6 +40,10 @@ def test_what_a_class_must_say(fields: Any, error: str) -> None:
     assert found.startswith(error)
 
 
+def test_the_overhead_is_kept_as_written() -> None:
+    assert created(runtime_class(overhead={"podFixed": {"cpu": "1n"}}))["overhead"]["podFixed"]["cpu"] == "1n"
+
+
 def test_the_handler_stays() -> None:
     old = created(runtime_class())
     assert update(old, runtime_class("other")).errors == ['handler: Invalid value: "other": field is immutable']

@@ -96,6 +96,33 @@ def test_templates_make_claims() -> None:
     assert created(body)["spec"]["spec"]["devices"]["requests"][0]["exactly"]["count"] == 1
     body["spec"]["metadata"] = {"name": "no"}
     assert create(body).errors == ["spec.metadata.name: Forbidden: cannot be set"]
+    body["spec"]["metadata"] = {"uid": "u"}
+    assert create(body).errors == ["spec.metadata.uID: Forbidden: cannot be set"]
+
+
+def test_a_changed_template_is_judged_as_a_new_one_before_it_is_refused() -> None:
+    old = created(obj("ResourceClaimTemplate", spec=claim(one())["spec"]))
+    missing, immutable = update(old, obj("ResourceClaimTemplate", spec=claim(one(deviceClassName=""))["spec"])).errors
+    assert missing == "spec.spec.devices.requests[0].exactly.deviceClassName: Required value"
+    assert immutable.startswith("spec: Invalid value: ")
+    assert immutable.endswith(": field is immutable")
+
+
+def test_devices_that_a_claim_did_not_get_have_no_status() -> None:
+    strange = {"driver": "a.example", "pool": "p", "device": "d"}
+    assert update_status(created(claim(one())), {"devices": [strange]}).errors == [
+        'status.devices[0]: Invalid value: {"Driver":"a.example","Pool":"p","Device":"d","ShareID":""}: '
+        "must be an allocated device in the claim"
+    ]
+
+
+def test_slices_leave_out_what_is_not_there_yet() -> None:
+    device = {
+        "name": "d",
+        "attributes": {"model": {"string": "x", "strings": ["y"], "ints": [1]}},
+        "nodeAllocatableResourceMappings": {"cpu": {}},
+    }
+    assert created(published(device))["spec"]["devices"] == [{"name": "d", "attributes": {"model": {"string": "x"}}}]
 
 
 def test_classes_count_changes() -> None:

@@ -180,8 +180,7 @@ def test_a_node_knows_each_driver_once() -> None:
         "field is immutable"
     ]
     faulty = {**one, "name": "other.example", "nodeID": "x" * 257}
-    assert len(set(update(old, csi_node(one, faulty)).errors)) == 1
-    assert len(update(old, csi_node(one, faulty)).errors) == 2
+    assert len(update(old, csi_node(one, faulty)).errors) == 1
     (error,) = create(csi_node({**one, "topologyKeys": ["zone", "_"]})).errors
     assert error.startswith('spec.drivers[0]: Invalid value: "_": ')
     assert row(old)["Drivers"] == 1
@@ -190,7 +189,6 @@ def test_a_node_knows_each_driver_once() -> None:
 def test_a_capacity_is_of_one_class_in_one_place() -> None:
     plain = body("CSIStorageCapacity", storageClassName="fast", capacity="1Gi")
     old = created(plain)
-    assert row(old) == {"Name": "a", "StorageClassName": "fast", "Capacity": "1Gi"}
     assert create({**plain, "capacity": "-1"}).errors == [
         'capacity: Invalid value: "-1": must be greater than or equal to 0'
     ]
@@ -246,14 +244,12 @@ def test_an_attachment_stays_and_its_status_is_written_apart() -> None:
     written = update_status(changed, {"attached": True})
     assert (written.errors, written.obj["status"]["attached"]) == ([], True)
     assert row(old)["Attached"] is False
-    assert (
-        update_status(old, {"attached": False, "attachError": {"message": "x" * 1025}}).errors
-        == ["status.attachError.message: Too long: may not be more than 262144 bytes"] * 2
-    )
-    assert (
-        update_status(old, {"detachError": {"errorCode": -1}}).errors
-        == ["status.detachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, inclusive"] * 2
-    )
+    assert update_status(old, {"attached": False, "attachError": {"message": "x" * 1025}}).errors == [
+        "status.attachError.message: Too long: may not be more than 262144 bytes"
+    ]
+    assert update_status(old, {"detachError": {"errorCode": -1}}).errors == [
+        "status.detachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, inclusive"
+    ]
 
 
 def test_tokens_of_drivers_that_may_show_are_warned_of() -> None:

@@ -72,7 +72,7 @@ def _spec_errors(spec: Object, options: _Options) -> list[FieldError]:
     if high == 0:
         errors.append(required("spec.maxReplicas", "must be set and greater than 0"))
     elif high < 0:
-        errors.append(invalid("spec.maxReplicas", high, "must be greater than 0"))
+        errors.append(invalid("spec.maxReplicas", high, "must be greater than or equal to 1"))
     if low is not None and high < low:
         errors.append(invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`"))
     errors += validate_reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef", options.target)

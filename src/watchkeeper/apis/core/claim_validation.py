@@ -91,13 +91,18 @@ def _data_source(source: Mapping[str, Any], path: str, allow_invalid_group: bool
     return errors
 
 
+def template_metadata_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:
+    """What the metadata of a template holds besides labels and annotations, which is nothing that may be set."""
+    extra = (name for name, value in metadata.items() if name not in ("annotations", "labels") and value)
+    return [forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set") for name in extra]
+
+
 def validate_claim_template(template: Mapping[str, Any], path: str) -> list[FieldError]:
     """A claim template within an ephemeral volume: labels, annotations and the spec, nothing else."""
     metadata = template.get("metadata") or {}
     errors = validate_annotations(metadata.get("annotations") or {}, f"{path}.metadata.annotations")
     errors += validate_labels(metadata.get("labels") or {}, f"{path}.metadata.labels")
-    extra = [name for name, value in metadata.items() if name not in ("annotations", "labels") and value]
-    errors += [forbidden(f"{path}.metadata.{name}", "cannot be set") for name in extra]
+    errors += template_metadata_errors(metadata, f"{path}.metadata")
     return errors + validate_claim_spec(template.get("spec") or {}, f"{path}.spec")
 
 

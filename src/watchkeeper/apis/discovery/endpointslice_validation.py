@@ -10,7 +10,7 @@ from watchkeeper.apis.core.endpoint_ip import validate_endpoint_ip
 from watchkeeper.apis.core.service_address_validation import is_ipv6
 from watchkeeper.apis.core.service_validation import app_protocol_errors
 from watchkeeper.apis.validation.domains import validate_domain_name
-from watchkeeper.apis.validation.enums import validate_enum
+from watchkeeper.apis.validation.enums import validate_enum, validate_given_enum
 from watchkeeper.apis.validation.metadata import validate_immutable, validate_labels
 from watchkeeper.apis.validation.names import (
     NameRule,
@@ -126,6 +126,6 @@ def _port_errors(ports: Iterable[Mapping[str, Any]]) -> list[FieldError]:
         if name in seen:
             errors.append(duplicate(f"{path}.name", name))
         seen.add(name)
-        errors += validate_enum(port.get("protocol"), f"{path}.protocol", PROTOCOLS)
+        errors += validate_given_enum(port.get("protocol"), f"{path}.protocol", PROTOCOLS)
         errors += app_protocol_errors(port, path)
     return errors

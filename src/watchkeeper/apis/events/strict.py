@@ -9,7 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from watchkeeper.apis.core.event import BEHAVIORS, validate_event
-from watchkeeper.apis.validation.metadata import validate_immutable
+from watchkeeper.apis.validation.metadata import (
+    validate_builtin_object_meta,
+    validate_builtin_object_meta_update,
+    validate_immutable,
+)
 from watchkeeper.meta.field import FieldError, invalid, required
 
 Object = dict[str, Any]
@@ -38,7 +42,8 @@ _MIN_SERIES = 2
 
 
 def _validate(event: Object) -> list[FieldError]:
-    errors = validate_event(event, reporter=_REPORTER) + _series_errors(event)
+    errors = validate_event(event, reporter=_REPORTER)
+    errors += validate_builtin_object_meta(event["metadata"], namespaced=True) + _series_errors(event)
     if not event.get("eventTime"):
         errors.append(required("eventTime"))
     kind = event.get("type") or ""
@@ -65,6 +70,7 @@ def _series_errors(event: Object) -> list[FieldError]:
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
     errors = validate_event(new, reporter=_REPORTER)
+    errors += validate_builtin_object_meta_update(new["metadata"], old["metadata"])
     if new.get("series") != old.get("series"):
         errors += _series_errors(new)
     for name, shown in _FIXED:

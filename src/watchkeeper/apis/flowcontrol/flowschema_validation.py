@@ -164,5 +164,5 @@ def validate_condition_types(status: Part) -> list[FieldError]:
             errors.append(duplicate(path, kind))
         seen.add(kind)
         if not kind:
-            errors.append(required(path, "must not be empty"))
+            errors.append(required(path))
     return errors

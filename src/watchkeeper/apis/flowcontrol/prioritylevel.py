@@ -90,7 +90,7 @@ def _spec_errors(spec: Part, name: str) -> list[FieldError]:
     kind, limited, exempt = spec.get("type") or "", spec.get("limited"), spec.get(_EXEMPT)
     errors: list[FieldError] = []
     if (name == _EXEMPT) != (kind == "Exempt"):
-        errors.append(invalid("spec.type", kind, "type must be 'Exempt' if and only if name is 'exempt'"))
+        errors.append(invalid("spec.type", kind, "must be 'Exempt' if and only if `name` is 'exempt'"))
     if kind == "Exempt":
         if limited is not None:
             errors.append(forbidden("spec.limited", "must be nil if the type is not Limited"))

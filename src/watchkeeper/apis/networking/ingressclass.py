@@ -44,7 +44,7 @@ def _validate(ingress_class: Object) -> list[FieldError]:
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    now, was = ((each.get("spec") or {}).get("controller") for each in (new, old))
+    now, was = ((each.get("spec") or {}).get("controller") or "" for each in (new, old))
     return validate_immutable(now, was, "spec.controller") + _validate(new)
 
 

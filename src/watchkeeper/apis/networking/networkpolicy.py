@@ -92,7 +92,7 @@ def _port_errors(port: Part, path: str) -> list[FieldError]:
         errors += [invalid(f"{path}.port", first, text) for text in is_port_number(first)]
         if last is not None:
             if last < first:
-                errors.append(invalid(at, last, "must be greater than or equal to `port`"))
+                errors.append(invalid(at, first, "must be greater than or equal to `port`"))
             errors += [invalid(at, last, text) for text in is_port_number(last)]
     return errors
 

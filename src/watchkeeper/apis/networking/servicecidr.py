@@ -44,7 +44,7 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
         changed = [i for i, block in enumerate(was) if block != now[i]]
         return [invalid(f"{_PATH}[{i}]", now[i], IMMUTABLE) for i in changed]
     if (len(was), len(now)) != (1, 2):
-        return [invalid(_PATH, now, IMMUTABLE)]
+        return [invalid(_PATH, (new.get("spec") or {}).get("cidrs"), IMMUTABLE)]
     first = [] if now[0] == was[0] else [invalid(f"{_PATH}[0]", now[0], IMMUTABLE)]
     return first + _errors(now)
 
@@ -59,7 +59,6 @@ BEHAVIORS = [
         validate=lambda obj: _errors(_blocks(obj)),
         validate_update=_validate_update,
         prepare_for_status_update=keep_metadata,
-        has_status=False,
         table=TableSpec(
             columns=(printing.NAME, Column("CIDRs", "string", "The ranges, one for each IP family."), printing.AGE),
             cells=_cells,

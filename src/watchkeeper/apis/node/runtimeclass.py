@@ -8,13 +8,12 @@ from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.affinity_validation import validate_tolerations
 from watchkeeper.apis.core.node_labels import node_label_message
-from watchkeeper.apis.quantities import round_resources
 from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import validate_immutable, validate_labels
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.resources import validate_requirements
 from watchkeeper.meta.field import FieldError, duplicate, invalid, required
-from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+from watchkeeper.meta.gvk import GroupKind
 
 Object = dict[str, Any]
 
@@ -27,11 +26,6 @@ _TOLERATION: InternalForm = {
     "effect": ("Effect", ""),
     "tolerationSeconds": ("TolerationSeconds", None),
 }
-
-
-def default_runtime_class(runtime_class: Object) -> None:
-    """Quantities are rounded up to thousandths."""
-    round_resources((runtime_class.get("overhead") or {}).get("podFixed"))
 
 
 def _validate(runtime_class: Object) -> list[FieldError]:
@@ -83,4 +77,3 @@ BEHAVIORS = [
         ),
     )
 ]
-DEFAULTS = {GroupVersionKind(GROUP, "v1", "RuntimeClass"): default_runtime_class}

@@ -70,8 +70,8 @@ def _errors(binding: Object, *, namespaced: bool) -> list[FieldError]:
 
 
 def _update_errors(new: Object, old: Object, *, namespaced: bool) -> list[FieldError]:
-    """The rules of new bindings apply twice, so that what is wrong makes two causes."""
-    errors = _errors(new, namespaced=namespaced) * 2
+    """The rules of new bindings, and the role stays what it is."""
+    errors = _errors(new, namespaced=namespaced)
     role = internal_form(new.get("roleRef"), _ROLE)
     if role != internal_form(old.get("roleRef"), _ROLE):
         errors.append(invalid("roleRef", role, "cannot change roleRef"))

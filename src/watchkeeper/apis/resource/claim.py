@@ -88,11 +88,13 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _validate_template_update(new: Object, old: Object) -> list[FieldError]:
-    if new.get("spec") == old.get("spec"):
-        return []
+    """A template does not change; a new state is judged as a new template, too."""
     spec = new.get("spec") or {}
+    errors = validate_template_spec(spec, "spec")
+    if new.get("spec") == old.get("spec"):
+        return errors
     shown = {**in_key_order(spec.get("metadata") or {}), "Spec": internal_form(spec.get("spec"), SPEC)}
-    return [invalid("spec", shown, IMMUTABLE)]
+    return [*errors, invalid("spec", shown, IMMUTABLE)]
 
 
 def _state(claim: Object) -> str:

@@ -28,7 +28,7 @@ from watchkeeper.apis.resource.lists import (
 )
 from watchkeeper.apis.validation.conditions import validate_conditions
 from watchkeeper.apis.validation.enums import validate_enum
-from watchkeeper.apis.validation.internal_form import internal_form
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import IMMUTABLE
 from watchkeeper.apis.validation.names import byte_length
 from watchkeeper.apis.validation.net import validate_interface_address
@@ -42,6 +42,12 @@ _MAX_CONDITIONS = 8
 _MAX_ADDRESSES = 16
 _NETWORK_LENGTHS = {"interfaceName": 256, "hardwareAddress": 128}
 _SOURCES = ("FromClaim", "FromClass")
+_DEVICE_ID: InternalForm = {
+    "driver": ("Driver", ""),
+    "pool": ("Pool", ""),
+    "device": ("Device", ""),
+    "shareID": ("ShareID", ""),
+}
 
 
 def device_id(device: Object) -> str:
@@ -65,7 +71,12 @@ def validate_claim_status_update(new: Object, old: Object) -> list[FieldError]:
     errors = validate_set(consumers, _MAX_CONSUMERS, _consumer, lambda c: c.get("uid"), path)
     allocated = allocated_devices(status)
     errors += validate_set(
-        status.get("devices"), None, lambda d, p: _device_status(d, p, allocated), device_id, "status.devices"
+        status.get("devices"),
+        None,
+        lambda d, p: _device_status(d, p, allocated),
+        device_id,
+        "status.devices",
+        shown=lambda d: internal_form(d, _DEVICE_ID),
     )
     if consumers and allocation is None:
         errors.append(forbidden(path, "may not be specified when `allocated` is not set"))
@@ -100,7 +111,7 @@ def _device_status(device: Object, path: str, allocated: Collection[str]) -> lis
     if device.get("shareID") is not None:
         errors += validate_uid(device["shareID"], f"{path}.shareID")
     if device_id(device) not in allocated:
-        errors.append(invalid(path, device_id(device), "must be an allocated device in the claim"))
+        errors.append(invalid(path, internal_form(device, _DEVICE_ID), "must be an allocated device in the claim"))
     conditions = device.get("conditions") or ()
     if len(conditions) > _MAX_CONDITIONS:
         errors.append(too_many(f"{path}.conditions", len(conditions), _MAX_CONDITIONS))

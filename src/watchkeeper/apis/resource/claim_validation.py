@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from watchkeeper.apis.core.claim_validation import template_metadata_errors
 from watchkeeper.apis.resource.lists import (
     validate_driver_name,
     validate_fully_qualified_name,
@@ -17,7 +18,7 @@ from watchkeeper.apis.resource.lists import (
 from watchkeeper.apis.validation.metadata import validate_annotations, validate_label_name, validate_labels
 from watchkeeper.apis.validation.names import byte_length, is_dns1123_subdomain, is_label_value
 from watchkeeper.apis.validation.resources import is_extended_resource
-from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required, too_long
+from watchkeeper.meta.field import FieldError, invalid, not_supported, required, too_long
 
 Object = Mapping[str, Any]
 RequestNames = Mapping[str, frozenset[str]]
@@ -35,7 +36,6 @@ _ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
 _UNKNOWN_REQUEST = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
-_TEMPLATE_METADATA = ("annotations", "labels")
 
 
 def request_names(spec: Object) -> RequestNames:
@@ -65,7 +65,7 @@ def validate_template_spec(spec: Object, path: str) -> list[FieldError]:
     meta, at = spec.get("metadata") or {}, f"{path}.metadata"
     errors = validate_annotations(meta.get("annotations") or {}, f"{at}.annotations")
     errors += validate_labels(meta.get("labels") or {}, f"{at}.labels")
-    errors += [forbidden(f"{at}.{name}", "cannot be set") for name in meta if name not in _TEMPLATE_METADATA]
+    errors += template_metadata_errors(meta, at)
     return errors + validate_claim_spec(spec.get("spec") or {}, f"{path}.spec")
 
 

@@ -39,9 +39,18 @@ def validate_list(items: Sequence[Any] | None, limit: int, rule: Rule, path: str
 
 
 def validate_set(
-    items: Sequence[Any] | None, limit: int | None, rule: Rule, key: Callable[[Any], Hashable], path: str
+    items: Sequence[Any] | None,
+    limit: int | None,
+    rule: Rule,
+    key: Callable[[Any], Hashable],
+    path: str,
+    *,
+    shown: Callable[[Any], Any] | None = None,
 ) -> list[FieldError]:
-    """Each item, unless there are more than `limit`, and that none has the key of another."""
+    """Each item, unless there are more than `limit`, and that none has the key of another.
+
+    `shown` is what errors show of an item whose key comes again; None: the key.
+    """
     items = items or ()
     if limit is not None and len(items) > limit:
         return [too_many(path, len(items), limit)]
@@ -50,7 +59,7 @@ def validate_set(
     for i, item in enumerate(items):
         found = key(item)
         if found in seen:
-            errors.append(duplicate(f"{path}[{i}]", found))
+            errors.append(duplicate(f"{path}[{i}]", found if shown is None else shown(item)))
         seen.add(found)
     return errors
 

@@ -17,6 +17,7 @@ from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 Object = dict[str, Any]
 
 _GROUP = "resource.k8s.io"
+_LISTS = ("ints", "bools", "strings", "versions")
 
 
 def default_slice(published: Object) -> None:
@@ -25,6 +26,15 @@ def default_slice(published: Object) -> None:
         for taint in device.get("taints") or ():
             if taint.get("timeAdded") is None:
                 taint["timeAdded"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _drop_alpha_fields(published: Object) -> None:
+    """Attributes that are lists, and mappings to resources of nodes, are not there yet."""
+    for device in (published.get("spec") or {}).get("devices") or ():
+        device.pop("nodeAllocatableResourceMappings", None)
+        for attribute in (device.get("attributes") or {}).values():
+            for name in _LISTS:
+                attribute.pop(name, None)
 
 
 def _validate_class_update(new: Object, _old: Object) -> list[FieldError]:
@@ -68,6 +78,8 @@ BEHAVIORS = [
     ),
     KindBehavior(
         kind=GroupKind(_GROUP, "ResourceSlice"),
+        prepare_for_create=_drop_alpha_fields,
+        prepare_for_update=lambda new, _old: _drop_alpha_fields(new),
         validate=lambda published: validate_slice_spec(published.get("spec") or {}, None),
         validate_update=lambda new, old: validate_slice_spec(new.get("spec") or {}, old.get("spec") or {}),
         warnings_on_create=_slice_warnings,

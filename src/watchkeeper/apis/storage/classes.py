@@ -8,7 +8,7 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.node_labels import node_label_message
-from watchkeeper.apis.validation.enums import validate_enum, validate_optional_enum
+from watchkeeper.apis.validation.enums import validate_given_enum, validate_optional_enum
 from watchkeeper.apis.validation.metadata import validate_immutable, validate_label_name
 from watchkeeper.apis.validation.names import byte_length, is_qualified_name
 from watchkeeper.meta.field import FieldError, duplicate, forbidden, invalid, required, too_long
@@ -39,7 +39,7 @@ def _validate_storage_class(storage_class: Object) -> list[FieldError]:
     errors += _parameter_errors(storage_class.get("parameters") or {})
     policy = storage_class.get("reclaimPolicy")
     errors += validate_optional_enum(policy or None, "reclaimPolicy", _RECLAIM_POLICIES)
-    errors += validate_enum(storage_class.get("volumeBindingMode"), "volumeBindingMode", _BINDING_MODES)
+    errors += validate_given_enum(storage_class.get("volumeBindingMode"), "volumeBindingMode", _BINDING_MODES)
     return errors + _topology_errors(storage_class.get("allowedTopologies") or ())
 
 

@@ -67,11 +67,8 @@ def _key_errors(keys: list[str], path: str) -> list[FieldError]:
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    """A driver's entry does not change, but for how many volumes it takes.
-
-    The rules of new nodes apply twice, so that what is wrong makes two causes.
-    """
-    errors = _validate(new) * 2
+    """A driver's entry does not change, but for how many volumes it takes."""
+    errors = _validate(new)
     for before in _drivers(old):
         for after in _drivers(new):
             if after.get("name") == before.get("name") and _fixed_part(after) != _fixed_part(before):

@@ -78,9 +78,8 @@ def _validate(attachment: Object) -> list[FieldError]:
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    """The rules of new attachments apply twice, so that what is wrong makes two causes."""
     was = old.get("spec")
-    errors = _validate(new) * 2
+    errors = _validate(new)
     if (new.get("spec") or {}) != (was or {}):
         errors.append(invalid("spec", internal_form(new.get("spec"), _SPEC), IMMUTABLE))
     return errors

@@ -17,6 +17,11 @@ def validate_enum(value: Any, path: str, supported: Sequence[str]) -> list[Field
     return [not_supported(path, value, supported)]
 
 
+def validate_given_enum(value: Any, path: str, supported: Sequence[str]) -> list[FieldError]:
+    """The value must be there and one of those supported; an empty one is a value that is not."""
+    return [required(path)] if value is None else validate_optional_enum(value, path, supported)
+
+
 def validate_optional_enum(value: Any, path: str, supported: Sequence[str]) -> list[FieldError]:
     """The value, if there is one, must be one of those supported."""
     if value is None or value in supported:
