@@ -19,6 +19,8 @@ def token(text: str | bytes) -> str:
     ("bad", "why"),
     [
         ("%%%", "illegal base64 data at input byte 0"),
+        ("x", "illegal base64 data at input byte 0"),
+        ("abcde", "illegal base64 data at input byte 4"),
         ("abc", "invalid character 'i' looking for beginning of value"),
         (token("{"), "unexpected end of JSON input"),
         (token("[]"), "json: cannot unmarshal array into Go value of type storage.continueToken"),

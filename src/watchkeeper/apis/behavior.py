@@ -106,6 +106,9 @@ class KindBehavior:
     default_propagation: str = "Background"
     """Of Background and Orphan: what deletion does to dependents when nobody says."""
     table: TableSpec | None = None
+    annotations_of_fields: tuple[str, ...] = ()
+    """Annotations in which a version carries what the internal type has a field for: whole objects show them, their
+    metadata alone does not."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -206,7 +206,7 @@ class MetadataRenderer(Renderer):
             raise errors.not_acceptable(
                 f"you requested PartialObjectMetadataList, but the requested object is not a list ({self._go_type()})"
             )
-        return orjson.dumps(partial_metadata(obj, self.version))
+        return orjson.dumps(self._partial(obj))
 
     def list_head(self, result: ListResult) -> bytes:
         """PartialObjectMetadataList up to its items. Raises a 406 when one object was asked for."""
@@ -229,7 +229,10 @@ class MetadataRenderer(Renderer):
 
     def event_object(self, stored: StoredObject, first: bool) -> bytes:
         """The metadata of an object in a list or watch, whichever of both kinds was asked for."""
-        return self.remembered(stored, self.key, lambda: orjson.dumps(partial_metadata(stored.data(), self.version)))
+        return self.remembered(stored, self.key, lambda: orjson.dumps(self._partial(stored.data())))
+
+    def _partial(self, obj: Object) -> Object:
+        return partial_metadata(obj, self.version, self.scope.behavior.annotations_of_fields)
 
     def bookmark(self, event: WatchEvent, first: bool) -> Object:
         """A bookmark is PartialObjectMetadata too."""
@@ -260,7 +263,7 @@ class TableRenderer(Renderer):
         elif self.include == "Object":
             shown = self._versioned_dict(versioned if versioned is not None else dict(obj))
         else:
-            shown = partial_metadata(obj, self.version)
+            shown = partial_metadata(obj, self.version, self.scope.behavior.annotations_of_fields)
         return row(obj, self.spec, time.time(), shown)
 
     def _table(self, rows: list[Object], meta: Object, columns: list[Object] | None) -> Object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,7 +91,7 @@ class BuiltinOptions:
 
 
 class BuiltinRegistry:
-    """All built-in stores. Resources that share stored objects (core and events.k8s.io Events) share a Store."""
+    """Built-in stores. Resources that share stored objects (core and events.k8s.io Events) share a Store's parts."""
 
     def __init__(
         self,
@@ -104,6 +105,7 @@ class BuiltinRegistry:
         self._storage = storage
         self._options = options or BuiltinOptions()
         self._stores: dict[GroupResource, Store] = {}
+        self._views: dict[GroupResource, Store] = {}
 
     def stores(self) -> list[Store]:
         """All stores made so far."""
@@ -124,7 +126,17 @@ class BuiltinRegistry:
         found = self._stores.get(resource)
         if found is None:
             found = self._stores[resource] = self._make(info, hub, resource)
+        if info.gvr.group != hub.group:
+            return self._view(found, GroupResource(info.gvr.group, info.gvr.resource))
         return found
+
+    def _view(self, store: Store, resource: GroupResource) -> Store:
+        """The store as another group knows it: refusals and answers name the resource that was asked for."""
+        view = self._views.get(resource)
+        if view is None:
+            view = self._views[resource] = copy.copy(store)
+            view.resource = resource
+        return view
 
     def _make(self, info: ResourceInfo, hub: GroupVersionKind, resource: GroupResource) -> Store:
         behavior = self.behavior(hub)

@@ -38,13 +38,18 @@ DEFAULT_TABLE = TableSpec(
 """What a kind without columns of its own shows."""
 
 
-def partial_metadata(obj: Object, version: str = "v1") -> Object:
-    """The object as PartialObjectMetadata."""
-    return {
-        "kind": "PartialObjectMetadata",
-        "apiVersion": f"meta.k8s.io/{version}",
-        "metadata": obj["metadata"],
-    }
+def partial_metadata(obj: Object, version: str = "v1", without: tuple[str, ...] = ()) -> Object:
+    """The object as PartialObjectMetadata, `without` some annotations."""
+    meta = obj["metadata"]
+    annotations = meta.get("annotations") if without else None
+    if annotations:
+        meta = dict(meta)
+        kept = {key: value for key, value in annotations.items() if key not in without}
+        if kept:
+            meta["annotations"] = kept
+        else:
+            del meta["annotations"]
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": meta}
 
 
 def row(obj: Object, spec: TableSpec, now: float, shown: Object | None) -> Object:

@@ -95,5 +95,5 @@ def _decode_base64(token: str) -> bytes:
     try:
         return base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except binascii.Error:
-        bad = next((i for i, c in enumerate(token) if not (c.isascii() and (c.isalnum() or c in "-_"))), len(token))
+        bad = next((i for i, c in enumerate(token) if not (c.isascii() and (c.isalnum() or c in "-_"))), len(token) - 1)
         raise ValueError(f"illegal base64 data at input byte {bad}") from None

@@ -97,6 +97,8 @@ def test_the_table_tells_roles_readiness_and_versions() -> None:
     assert cells["Roles"] == "db,worker"
     assert (cells["Version"], cells["Internal-IP"], cells["External-IP"]) == ("v9", "<none>", "192.0.2.2")
     assert (cells["Kernel-Version"], cells["OS-Image"]) == ("6.0 (amd64)", "<unknown>")
+    status["nodeInfo"] = {"architecture": "amd64"}
+    assert row(created(node(status=status)))["Kernel-Version"] == "<unknown> (amd64)"
     bare = row(created(node()))
     assert (bare["Status"], bare["Roles"], bare["Kernel-Version"]) == ("Unknown", "<none>", "<unknown>")
 

@@ -528,6 +528,20 @@ def test_a_slow_reader_of_a_burst_is_served_in_full_or_ended_never_cut_short() -
     on_stage(test)
 
 
+def test_a_list_that_goes_on_is_limited_even_where_any_version_will_do() -> None:
+    async def test(stage: Stage) -> None:
+        for name in "abcd":
+            await stage.create(name)
+        first = await stage.cacher.get_list(ROOT, ListOptions(limit=1))
+        options = ListOptions(limit=2, resource_version="0", continue_token=first.continue_token)
+        page = await stage.cacher.get_list(ROOT, options)
+        assert [item.key for item in page.items] == [ROOT + "b", ROOT + "c"]
+        assert page.remaining == 1
+        assert len((await stage.cacher.get_list(ROOT, ListOptions(limit=2, resource_version="0"))).items) == 4
+
+    on_stage(test)
+
+
 @pytest.mark.parametrize(("limit", "more"), [(1, True), (2, True), (3, False)])
 def test_a_full_page_goes_on_as_long_as_there_is_anything_behind_it(limit: int, more: bool) -> None:
     async def test(stage: Stage) -> None:

@@ -180,6 +180,7 @@ BEHAVIORS = [
             warnings_on_create=lambda obj: warnings_for_template(workloads.template_of(obj), "spec.template"),
             warnings_on_update=_warnings_on_update,
             has_generation=True,
+            annotations_of_fields=(_TEMPLATE_GENERATION,),
             table=_TABLE,
         ),
         spec_of_template,

@@ -94,7 +94,7 @@ def _address(status: Mapping[str, Any], kind: str) -> str:
 def _cells(node: Object, now: float) -> list[Any]:
     status = node.get("status") or {}
     info = status.get("nodeInfo") or {}
-    kernel = info.get("kernelVersion")
+    kernel, architecture = info.get("kernelVersion") or printing.UNKNOWN, info.get("architecture")
     return [
         printing.name_of(node),
         _status_cell(node),
@@ -104,7 +104,7 @@ def _cells(node: Object, now: float) -> list[Any]:
         _address(status, "InternalIP"),
         _address(status, "ExternalIP"),
         info.get("osImage") or printing.UNKNOWN,
-        f"{kernel} ({info.get('architecture') or ''})" if kernel else printing.UNKNOWN,
+        f"{kernel} ({architecture})" if architecture else kernel,
         info.get("containerRuntimeVersion") or printing.UNKNOWN,
     ]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from watchkeeper.apis import printing
-from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.core.node_labels import label_selector_warnings
 from watchkeeper.apis.storage.classes import GROUP
 from watchkeeper.apis.validation.metadata import validate_immutable
@@ -40,14 +39,6 @@ def _warnings(capacity: Object) -> list[str]:
     return label_selector_warnings(capacity.get("nodeTopology"), "nodeTopology")
 
 
-def _cells(capacity: Object, _now: float) -> list[Any]:
-    return [
-        printing.name_of(capacity),
-        capacity.get("storageClassName") or "",
-        capacity.get("capacity", printing.UNSET),
-    ]
-
-
 BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "CSIStorageCapacity"),
@@ -57,13 +48,5 @@ BEHAVIORS = [
         warnings_on_update=lambda new, _old: _warnings(new),
         allow_unconditional_update=False,
         has_status=False,
-        table=TableSpec(
-            columns=(
-                printing.NAME,
-                Column("StorageClassName", "string", "The class it is about."),
-                Column("Capacity", "string", "How much there is to be had."),
-            ),
-            cells=_cells,
-        ),
     )
 ]

@@ -123,7 +123,7 @@ class WatchCache:
     def list_latest(self, prefix: str, start: str, options: ListOptions, revision: int) -> ListResult:
         """The present state under a prefix, from `start` on, called `revision`."""
         self.raise_if_broken(prefix)
-        limit = options.limit if options.resource_version != "0" else 0
+        limit = options.limit if start or options.resource_version != "0" else 0
         if not prefix.endswith("/"):
             stored = self.snapshot.get(prefix)
             found = [stored] if stored is not None else []
