@@ -110,3 +110,22 @@ def test_a_policy_that_makes_a_custom_object_one_of_another_kind_makes_it_invali
             few = {"apiVersion": "example.io/v1", "kind": "Limit", "metadata": {"name": "few"}, "most": 1}
             server.request("POST", "/apis/example.io/v1/namespaces/default/limits", few)
     assert caught.value.status == 422
+
+
+def test_a_scale_is_judged_as_the_object_has_it_whatever_was_sent() -> None:
+    with Server(insecure_http=True, controllers=()) as server:
+        template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+        path = "/apis/apps/v1/namespaces/default/deployments"
+        server.request("POST", path, {"metadata": {"name": "web"}, "spec": spec})
+        check = {
+            "expression": "object.spec.replicas <= 3 && !has(object.metadata.managedFields)",
+            "messageExpression": "'%d of %s'.format([object.spec.replicas, object.status.selector])",
+        }
+        rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["*/scale"]}
+        constraints = {"matchConstraints": {"resourceRules": [rule]}, "validations": [check]}
+        install(server, "ValidatingAdmissionPolicy", constraints)
+        scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web", "namespace": "default"}}
+        with pytest.raises(RequestFailed, match="denied request: 4 of app=web"):
+            server.request("PUT", f"{path}/web/scale", {**scale, "spec": {"replicas": 4}})
+        assert server.request("PUT", f"{path}/web/scale", {**scale, "spec": {"replicas": 3}})["spec"] == {"replicas": 3}

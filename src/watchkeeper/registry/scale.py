@@ -72,19 +72,24 @@ class ScaleStore:
     ) -> tuple[Object, bool]:
         """Change the number of replicas. Raises what is wrong with the Scale."""
         resource = GroupResource(self._store.resource.group, f"{self._store.resource.resource}/scale")
-        change = _ScaleChange(self._mapping, updated, options, resource, name)
-        result, _ = await self._store.update(ctx, name, change, UpdateOptions(dry_run=options.dry_run))
+        change = _ScaleChange(self._mapping, updated, resource, name)
+        validate = options.validate_update
+
+        async def validate_scales(obj: Object, old: Object) -> None:
+            # What the object has become is judged, not what was sent: that may say nothing but a number.
+            assert validate is not None
+            await validate(self._mapping.scale_of(obj), self._mapping.scale_of(old))
+
+        judged = UpdateOptions(dry_run=options.dry_run, validate_update=validate_scales if validate else None)
+        result, _ = await self._store.update(ctx, name, change, judged)
         obj = result.data() if isinstance(result, StoredObject) else result
         return self._mapping.scale_of(obj), False
 
 
 class _ScaleChange:
-    def __init__(
-        self, mapping: ScaleMapping, updated: UpdatedObject, options: UpdateOptions, resource: GroupResource, name: str
-    ) -> None:
+    def __init__(self, mapping: ScaleMapping, updated: UpdatedObject, resource: GroupResource, name: str) -> None:
         self._mapping = mapping
         self._updated = updated
-        self._options = options
         self._resource = resource
         self._name = name
         self.uid: str | None = updated.uid
@@ -101,8 +106,6 @@ class _ScaleChange:
         if wrong:
             raise errors.invalid(builtin.SCALE, self._name, wrong)
         self._check_uid(new, old)
-        if self._options.validate_update is not None:
-            await self._options.validate_update(new, old)
         self._mapping.set_scale(obj, new)
         if entries := record.to_object(new["metadata"].get("managedFields")):
             obj["metadata"]["managedFields"] = entries

@@ -176,8 +176,16 @@ class CustomScaleStore:
         self, ctx: Context, name: str, updated: UpdatedObject, options: UpdateOptions
     ) -> tuple[Object, bool]:
         """Change the number of replicas asked for. Raises what is wrong with the object then."""
-        change = _ScaleChange(self, updated, options)
-        result, _ = await self._store.update(ctx, name, change, UpdateOptions(dry_run=options.dry_run))
+        change = _ScaleChange(self, updated)
+        validate = options.validate_update
+
+        async def validate_scales(obj: Object, old: Object) -> None:
+            # What the object has become is judged, not what was sent: that may say nothing but a number.
+            assert validate is not None
+            await validate(self._judged_scale(obj), self._judged_scale(old))
+
+        judged = UpdateOptions(dry_run=options.dry_run, validate_update=validate_scales if validate else None)
+        result, _ = await self._store.update(ctx, name, change, judged)
         obj = result.data() if isinstance(result, StoredObject) else result
         try:
             scale, _ = self._paths.scale_of(obj)
@@ -185,14 +193,19 @@ class CustomScaleStore:
             raise errors.bad_request(str(problem)) from problem
         return self._encode(scale, None), False
 
+    def _judged_scale(self, obj: Object) -> Object:
+        try:
+            return self._encode(self._paths.scale_of(obj)[0], None)
+        except AccessError as problem:
+            raise errors.internal_error(str(problem)) from problem
+
 
 class _ScaleChange:
-    def __init__(self, scales: CustomScaleStore, updated: UpdatedObject, options: UpdateOptions) -> None:
+    def __init__(self, scales: CustomScaleStore, updated: UpdatedObject) -> None:
         self._scales = scales
         self._paths = scales._paths
         self._encode = scales._encode
         self._updated = updated
-        self._options = options
         self.uid: str | None = updated.uid
 
     async def __call__(self, current: StoredObject | None) -> Object:
@@ -213,8 +226,6 @@ class _ScaleChange:
             self._paths.set_replicas(obj, replicas)
         except AccessError as problem:
             raise errors.internal_error(str(problem)) from problem
-        if self._options.validate_update is not None:
-            await self._options.validate_update(new, old)
         metadata: Object = new.get("metadata") or {}
         if asked := metadata.get("resourceVersion"):
             obj["metadata"]["resourceVersion"] = asked
