@@ -90,4 +90,4 @@ def test_a_binding_needs_the_rights_it_gives_or_the_right_to_bind():
 def test_a_binding_to_nothing_cannot_be_judged():
     wanted = binding("new", "absent", subject("User", "bob"), namespace="a")
     error = refused(check(rule("get", "pods")).check_binding(ANN, "a", wanted, None))
-    assert (error.code, error.message) == (404, 'role.rbac.authorization.k8s.io "absent" not found')
+    assert (error.code, error.message) == (404, 'rolebindings.rbac.authorization.k8s.io "absent" not found')

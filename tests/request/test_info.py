@@ -62,6 +62,7 @@ def test_an_empty_segment_elsewhere_is_a_resource_without_a_name() -> None:
 def test_a_field_selector_on_the_name_names_the_object_for_authorization() -> None:
     assert info("GET", "/api/v1/namespaces/n/secrets", "fieldSelector=metadata.name%3Da").name == "a"
     assert info("GET", "/api/v1/namespaces/n/secrets", "fieldSelector=metadata.name%21%3Da").name == ""
+    assert info("DELETE", "/api/v1/namespaces/n/secrets", "fieldSelector=metadata.name%3Da").name == ""
 
 
 def test_old_watch_paths_are_recognized() -> None:

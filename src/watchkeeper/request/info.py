@@ -71,7 +71,7 @@ def parse_request_info(method: str, path: str, query: str) -> RequestInfo:
         verb = "watch" if _wants_watch(query) else "list"
     elif not name and verb == "delete":
         verb = "deletecollection"
-    if not name and verb in ("list", "watch", "deletecollection"):
+    if not name and verb in ("list", "watch"):
         name = _selected_name(query)
     return RequestInfo(
         is_resource=True,

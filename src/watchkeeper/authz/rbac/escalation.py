@@ -60,13 +60,8 @@ class EscalationCheck:
         try:
             rules = self._policy.referenced_rules(kind, name, namespace)
         except RoleNotFound as error:
-            raise self._role_missing(kind, name, error) from error
+            raise _role_missing(kind, name, resource, error) from error
         self._refuse_more_than_own(user, namespace, resource, binding["metadata"].get("name", ""), rules)
-
-    def _role_missing(self, kind: str, name: str, error: RoleNotFound) -> ApiError:
-        if kind in ("Role", "ClusterRole"):
-            return errors.not_found(GroupResource(GROUP, kind.lower()), name)
-        return errors.internal_error(str(error))
 
     def _refuse_more_than_own(
         self, user: User, namespace: str, resource: str, name: str, rules: Iterable[Rule]
@@ -103,3 +98,11 @@ def _only_collector_fields_differ(new: Object, old: Object) -> bool:
         return {**obj, "metadata": metadata}
 
     return rest(new) == rest(old)
+
+
+def _role_missing(kind: str, name: str, resource: str, error: RoleNotFound) -> ApiError:
+    """The refusal of a binding to a role that is not there. It names the binding's `resource`: kube-apiserver looks the
+    role up in the course of the request for the binding, and takes the words from that."""
+    if kind in ("Role", "ClusterRole"):
+        return errors.not_found(GroupResource(GROUP, resource), name)
+    return errors.internal_error(str(error))
