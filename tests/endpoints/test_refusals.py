@@ -107,12 +107,12 @@ def test_a_binding_is_about_the_pod_that_it_knows(server: Handle, query: str, ex
     assert "AdditionalErrorMsg: Precondition failed: " in status["message"]
 
 
-@pytest.mark.parametrize("query", ["", "?dryRun=All"])
-def test_a_replacement_is_about_the_object_that_it_knows(server: Handle, query: str) -> None:
+@pytest.mark.parametrize(("query", "root"), [("", "/registry"), ("?dryRun=All", "")])
+def test_a_replacement_is_about_the_object_that_it_knows(server: Handle, query: str, root: str) -> None:
     body = {"metadata": {"name": "c", "uid": OTHER}}
     status = refused(server, "PUT", f"{CONFIGMAPS}/c{query}", body)
     assert status["code"] == 409
-    assert "StorageError: invalid object, Code: 4, Key: /registry/configmaps/default/c, " in status["message"]
+    assert f"StorageError: invalid object, Code: 4, Key: {root}/configmaps/default/c, " in status["message"]
 
 
 def test_a_patched_scale_is_about_the_object_that_it_knows(server: Handle) -> None:

@@ -57,7 +57,7 @@ async def change_stored(
     try:
         if dry_run:
             stored = await store.storage.get(key)
-            check_stored(stored.key, stored, preconditions)
+            check_stored(store.rehearsed_key(key), stored, preconditions)
             await attempt(stored)
             return str(stored.resource_version)
         options = storage.UpdateOptions(preconditions=preconditions)

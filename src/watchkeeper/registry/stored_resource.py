@@ -62,6 +62,11 @@ class StoredResource:
             return f"{self.prefix}/{namespace}/{_segment(name)}"
         return f"{self.prefix}/{_segment(name)}"
 
+    @staticmethod
+    def rehearsed_key(key: str) -> str:
+        """A key as refusals of dry runs name it: without what all keys begin with, which only real writes add."""
+        return "/" + key.lstrip("/").partition("/")[2]
+
     def collection(self, namespace: str, predicate: SelectionPredicate = EVERYTHING, *, continued: bool = False) -> str:
         """The key of a collection, or of the one object that the selector names.
 

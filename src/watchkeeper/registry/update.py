@@ -87,7 +87,7 @@ class Update:
                     raise
                 current = None
             if preconditions is not None:
-                check_stored(key, current, preconditions)
+                check_stored(self.store.rehearsed_key(key), current, preconditions)
             return await self.attempt(current)
         whole = self.strategy.checks_whole
         options = storage.UpdateOptions(

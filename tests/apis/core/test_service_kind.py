@@ -342,3 +342,15 @@ def test_the_table_shows_how_a_service_is_reached() -> None:
     assert row(balancer)["External-IP"] == "192.0.2.2,a.example,192.0.2.9"
     named = row(created(service(type="ExternalName", externalName="example.com", ports=[])))
     assert (named["Cluster-IP"], named["External-IP"], named["Port(s)"]) == ("<none>", "example.com", "<none>")
+
+
+def test_a_service_that_is_no_longer_reached_from_outside_needs_no_policy_for_that() -> None:
+    old = created(service(externalIPs=["192.0.2.1"], **ADDRESS))
+    assert old["spec"]["externalTrafficPolicy"] == "Cluster"
+    body = copy.deepcopy(old)
+    del body["spec"]["externalIPs"]
+    written = update(old, body)
+    assert written.errors == []
+    assert "externalTrafficPolicy" not in written.obj["spec"]
+    body["spec"]["externalTrafficPolicy"] = "Local"
+    assert [error.partition(":")[0] for error in update(old, body).errors] == ["spec.externalTrafficPolicy"]

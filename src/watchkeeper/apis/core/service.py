@@ -36,6 +36,7 @@ def _prepare_for_update(new: Object, old: Object) -> None:
         if set(traits.node_ports(spec)) <= set(traits.node_ports(was)):
             for port in spec.get("ports") or ():
                 port.pop("nodePort", None)
+    if traits.is_externally_accessible(was) and not traits.is_externally_accessible(spec):
         _drop_unchanged(spec, was, "externalTrafficPolicy")
     if traits.needs_health_check_port(was) and not traits.needs_health_check_port(spec):
         _drop_unchanged(spec, was, "healthCheckNodePort")
