@@ -129,3 +129,50 @@ def test_a_scale_is_judged_as_the_object_has_it_whatever_was_sent() -> None:
         with pytest.raises(RequestFailed, match="denied request: 4 of app=web"):
             server.request("PUT", f"{path}/web/scale", {**scale, "spec": {"replicas": 4}})
         assert server.request("PUT", f"{path}/web/scale", {**scale, "spec": {"replicas": 3}})["spec"] == {"replicas": 3}
+
+
+def test_a_configuration_is_only_for_kinds_that_their_own_version_describes() -> None:
+    with Server(insecure_http=True, controllers=()) as server:
+        path = "/api/v1/namespaces/default/pods"
+        container = {"name": "c", "image": "i"}
+        server.request("POST", path, {"metadata": {"name": "web"}, "spec": {"containers": [container]}})
+        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods/*"]}
+        change = {"expression": "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"}
+        mutations = {
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": change}],
+            "matchConstraints": {"resourceRules": [rule]},
+        }
+        install(server, "MutatingAdmissionPolicy", mutations)
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}}
+        with pytest.raises(RequestFailed, match="no corresponding type for policy/v1, Kind=Eviction"):
+            server.request("POST", f"{path}/web/eviction", eviction)
+        with pytest.raises(RequestFailed, match="no corresponding type for /v1, Kind=PodExecOptions"):
+            server.request("POST", f"{path}/web/exec?command=ls")
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "web"}, "target": {"name": "node"}}
+        assert server.request("POST", f"{path}/web/binding", binding)["status"] == "Success"
+
+
+def test_a_built_in_object_is_not_changed_at_another_version_than_that_of_the_request() -> None:
+    with Server(insecure_http=True, controllers=()) as server:
+        path = "/apis/autoscaling/{}/namespaces/default/horizontalpodautoscalers"
+        rule = {
+            "apiGroups": ["autoscaling"],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["horizontalpodautoscalers"],
+        }
+        change = {"expression": "[JSONPatch{op: 'replace', path: '/spec/maxReplicas', value: 2}]"}
+        mutations = {
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": change}],
+            "matchConstraints": {"resourceRules": [rule]},
+        }
+        install(server, "MutatingAdmissionPolicy", mutations)
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        scaler = {"metadata": {"name": "web"}, "spec": {"maxReplicas": 3, "scaleTargetRef": target}}
+        with pytest.raises(RequestFailed, match=r"converting \(v1\.\w+\) to \(v2\.\w+\): unknown conversion"):
+            server.request("POST", path.format("v2"), scaler)
+        assert server.request("POST", path.format("v1"), scaler)["spec"]["maxReplicas"] == 2

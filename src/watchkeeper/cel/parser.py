@@ -318,7 +318,8 @@ class _Parser:
         return MapExpr(entries, offset=offset)
 
     def message(self, node: Expr) -> Expr:
-        self.take()
+        # cel-go finds a message where its brace opens.
+        offset = self.take().offset
         fields: list[StructField] = []
         while not self.is_op("}"):
             optional = self.accept("?") is not None
@@ -330,7 +331,7 @@ class _Parser:
             if not self.another("}"):
                 break
         self.expect("}")
-        return StructExpr(qualified_name(node), fields, offset=node.offset)
+        return StructExpr(qualified_name(node), fields, offset=offset)
 
 
 def qualified_name(node: Expr) -> str:

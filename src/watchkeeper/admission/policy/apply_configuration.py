@@ -29,8 +29,11 @@ _BUILTIN_NODES = NodeTable()
 _PREFIX = "error applying patch: "
 
 
-def apply_configuration(kind: Kind, live: Object, value: Any) -> Object:
-    """The object with the configuration merged in; shares nothing with `live`. Raises ConfigurationError."""
+def apply_configuration(kind: Kind, live: Object, value: Any, *, described: bool = True) -> Object:
+    """The object with the configuration merged in; shares nothing with `live`. Raises ConfigurationError.
+
+    `described` tells whether the API description of the kind's own version has it; nothing else can be merged.
+    """
     if not isinstance(value, ObjectValue):
         raise ConfigurationError("unsupported return type from ApplyConfiguration expression")
     if wrong := value.misnamed():
@@ -39,6 +42,9 @@ def apply_configuration(kind: Kind, live: Object, value: Any) -> Object:
         patch: Object = {**to_json(value), "kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version}
     except EvalError as error:
         raise ConfigurationError(f"invalid return type: {error}") from error
+    if not described:
+        why = f"no corresponding type for {kind.gvk}"
+        raise ConfigurationError(f"{_PREFIX}failed to convert patch object to typed object: {why}")
     node = (_BUILTIN_NODES if kind.builtin else NodeTable()).root(kind.schema)
     merged: Object = orjson.loads(orjson.dumps(_merged(node, live, patch)))
     return merged

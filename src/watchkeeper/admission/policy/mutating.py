@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation, Reinvocation
-from watchkeeper.admission.matching import is_exempt, is_review
+from watchkeeper.admission.matching import Match, is_exempt, is_review
 from watchkeeper.admission.policy.definition import Binding, Policy
 from watchkeeper.admission.policy.invocation import Invocation, PolicyServices, RequestView
 from watchkeeper.admission.policy.metrics import PolicyMetrics
@@ -19,7 +19,7 @@ from watchkeeper.admission.refusal import forbidden
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import go_quote, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
-from watchkeeper.runtime.scheme import DecodeError, NotRegistered, Scheme
+from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Scheme
 
 if TYPE_CHECKING:
     from watchkeeper.admission.policy.mutator import Mutation, Mutator
@@ -148,7 +148,10 @@ class _Run:
         if mutation.patch_type == "JSONPatch":
             changed = self._decoded(apply_operations(values["object"], value), kind)
         else:
-            changed = self._decode(apply_configuration(known, values["object"], value), kind)
+            described = _is_described(invocation.match, self._attributes)
+            applied = apply_configuration(known, values["object"], value, described=described)
+            changed = self._decode(applied, kind)
+        _require_version_of_request(known, self._attributes)
         await view.objects.replace(changed, kind)
         self._passes.changed()
         self._changed = True
@@ -213,6 +216,20 @@ class _Failures:
         assert error.details is not None
         error.details["causes"] = [{"message": message} for message, _ in self.found]
         raise error
+
+
+def _is_described(match: Match, attributes: Attributes) -> bool:
+    """Whether the API description of a kind's version has the kind: what other versions' subresources take is not."""
+    return attributes.operation is not Operation.CONNECT and match.kind.group_version == match.resource.group_version
+
+
+def _require_version_of_request(kind: Kind, attributes: Attributes) -> None:
+    """A built-in kind is changed at the version of the request only: the reference converts no changed object back."""
+    changed, asked = kind.gvk, attributes.kind
+    if kind.builtin and changed.group_version != asked.group_version:
+        raise ConfigurationError(
+            f"converting ({changed.version}.{changed.kind}) to ({asked.version}.{asked.kind}): unknown conversion"
+        )
 
 
 def _other_kind(patched: Object, said: str, kind: GroupVersionKind) -> errors.ApiError:
