@@ -74,6 +74,21 @@ def test_refusals_name_the_expression() -> None:
     assert fields("DeviceClass", bad) == [f"spec.{at}"]
 
 
+def test_a_changed_spec_is_refused_and_only_that_of_a_template_is_compiled() -> None:
+    def asking(expression: str) -> dict[str, Any]:
+        wanted = {"deviceClassName": "c", "allocationMode": "All", "selectors": [{"cel": {"expression": expression}}]}
+        return {"devices": {"requests": [{"name": "a", "exactly": wanted}]}}
+
+    def fields(kind: str, new: dict[str, Any], old: dict[str, Any]) -> list[str]:
+        metadata = {"name": "x", "namespace": "n"}
+        changed = of(kind).validate_update({"metadata": metadata, "spec": new}, {"metadata": metadata, "spec": old})
+        return [error.field for error in changed]
+
+    assert fields("ResourceClaim", asking("1"), asking("true")) == ["spec"]
+    at = "spec.spec.devices.requests[0].exactly.selectors[0].cel.expression"
+    assert fields("ResourceClaimTemplate", {"spec": asking("1")}, {"spec": asking("true")}) == [at, "spec"]
+
+
 def test_what_a_class_says_already_is_not_compiled_again() -> None:
     def named(expression: str) -> dict[str, Any]:
         return {"metadata": {"name": "x"}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}

@@ -100,6 +100,11 @@ def test_an_update_changes_the_series_only(server: Handle) -> None:
     text = refused(server, "PUT", f"{EVENTS}/series", {**updated, "note": "no", "reportingController": "other.io/c"})
     assert 'message: Invalid value: \\"no\\": field is immutable' in text
     assert 'reportingController: Invalid value: \\"other.io/c\\": field is immutable' in text
+    moved = {**updated, "regarding": {"kind": "Pod", "name": "q", "namespace": "default"}}
+    moved.pop("note")
+    text = refused(server, "PUT", f"{EVENTS}/series", moved)
+    assert 'involvedObject: Invalid value: {\\"Kind\\":\\"Pod\\",\\"Namespace\\":\\"default\\",' in text
+    assert 'message: Invalid value: \\"\\": field is immutable' in text
     changed = {**server.request("GET", f"{CORE}/series"), "message": "yes"}
     assert server.request("PUT", f"{CORE}/series", changed)["message"] == "yes"
 

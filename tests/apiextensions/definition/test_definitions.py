@@ -76,6 +76,11 @@ def test_the_name_is_made_of_plural_and_group() -> None:
     assert [str(e) for e in definition_errors(found)] == [
         'metadata.name: Invalid value: "gadgets.example.io": must be spec.names.plural+"."+spec.group'
     ]
+    found = _definition()
+    found["metadata"]["generateName"] = "widgets-"
+    assert [str(e) for e in definition_errors(found)] == [
+        'metadata.generateName: Invalid value: "widgets-": must be spec.names.plural+"."+spec.group'
+    ]
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,8 @@ def test_status_writers_change_the_status_alone() -> None:
     assert written.errors == []
     assert written.obj["status"]["qosClass"] == "BestEffort"
     assert written.obj["spec"] == old["spec"]
+    written = update_status(old, {"nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "c"}]})
+    assert "nodeAllocatableResourceClaimStatuses" not in written.obj["status"]
 
 
 def test_a_status_has_one_address_of_each_family() -> None:

@@ -49,15 +49,19 @@ def _checking(behavior: KindBehavior, find: Callable[[Object], Located]) -> Kind
         found = ((path, text, problem(text)) for path, text in find(obj.get("spec") or {}))
         return [invalid(path, text, wrong) for path, text, wrong in found if wrong is not None]
 
+    def validate_update(new: Object, old: Object) -> list[FieldError]:
+        found = behavior.validate_update(new, old)
+        if new.get("spec") == old.get("spec") or behavior.kind.kind == "ResourceClaim":
+            return found  # the spec of a claim stays, which is all that is said of a new one
+        if found and found[-1].field == "spec":
+            return [*found[:-1], *problems(new), found[-1]]
+        return found + problems(new)
+
     return replace(
         behavior,
         validate=lambda obj: behavior.validate(obj) + problems(obj),
-        validate_update=lambda new, old: behavior.validate_update(new, old) + _unless_same(new, old, problems),
+        validate_update=validate_update,
     )
-
-
-def _unless_same(new: Object, old: Object, problems: Callable[[Object], list[FieldError]]) -> list[FieldError]:
-    return [] if new.get("spec") == old.get("spec") else problems(new)
 
 
 def _of_claim(spec: Mapping[str, Any]) -> Located:

@@ -30,9 +30,10 @@ def definition_errors(definition: Object) -> list[FieldError]:
     """All that is wrong with a new definition, besides the generic rules of metadata."""
     spec = read_spec(definition)
     errors: list[FieldError] = []
-    name = definition["metadata"].get("name") or ""
-    if name and name != f"{spec.names.get('plural') or ''}.{spec.group}":
-        errors.append(invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
+    for field in ("generateName", "name"):
+        name = definition["metadata"].get(field) or ""
+        if name and name != f"{spec.names.get('plural') or ''}.{spec.group}":
+            errors.append(invalid(f"metadata.{field}", name, 'must be spec.names.plural+"."+spec.group'))
     errors += spec_errors(spec, SpecOptions())
     errors += status_errors(definition)
     errors += _stored_version_errors(definition, spec)

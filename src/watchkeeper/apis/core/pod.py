@@ -59,6 +59,8 @@ def grace_period(pod: Object, options: Mapping[str, Any]) -> int:
 
 
 _NEW = NewPods()
+_ALPHA_STATUS = "nodeAllocatableResourceClaimStatuses"
+"""What status writers cannot add yet."""
 
 
 def _warnings_on_create(pod: Object) -> list[str]:
@@ -82,6 +84,8 @@ def _prepare_for_status_update(new: Object, old: Object) -> None:
     for field in ("qosClass", "observedGeneration"):
         if not status.get(field) and old_status.get(field):
             status[field] = old_status[field]
+    if not old_status.get(_ALPHA_STATUS):
+        status.pop(_ALPHA_STATUS, None)
     _keep_observed_generations(status.get("conditions") or (), old_status.get("conditions") or ())
 
 

@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from watchkeeper.apis.core.event import BEHAVIORS, validate_event
+from watchkeeper.apis.core.go_form import go_form
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import (
+    IMMUTABLE,
     validate_builtin_object_meta,
     validate_builtin_object_meta_update,
-    validate_immutable,
 )
 from watchkeeper.meta.field import FieldError, invalid, required
 
@@ -20,23 +22,27 @@ Object = dict[str, Any]
 
 _TYPES = ("Normal", "Warning")
 _UNSET = ("firstTimestamp", "lastTimestamp", "count")
-_FIXED = (
-    ("involvedObject", "involvedObject"),
-    ("reason", "reason"),
-    ("message", "message"),
-    ("source", "source"),
-    ("firstTimestamp", "firstTimestamp"),
-    ("lastTimestamp", "lastTimestamp"),
-    ("count", "count"),
-    ("reason", "reason"),
-    ("type", "type"),
-    ("eventTime", "eventTime"),
-    ("action", "action"),
-    ("related", "related"),
-    ("reportingComponent", "reportingController"),
-    ("reportingInstance", "reportingInstance"),
+_SOURCE: InternalForm = {"component": ("Component", ""), "host": ("Host", "")}
+_FIXED: tuple[tuple[str, str, Any], ...] = (
+    ("involvedObject", "involvedObject", "ObjectReference"),
+    ("reason", "reason", ""),
+    ("message", "message", ""),
+    ("source", "source", _SOURCE),
+    ("firstTimestamp", "firstTimestamp", None),
+    ("lastTimestamp", "lastTimestamp", None),
+    ("count", "count", 0),
+    ("reason", "reason", ""),
+    ("type", "type", ""),
+    ("eventTime", "eventTime", None),
+    ("action", "action", ""),
+    ("related", "related", None),
+    ("reportingComponent", "reportingController", ""),
+    ("reportingInstance", "reportingInstance", ""),
 )
-"""Fields that stay, and what errors call them, in the reference's order; it checks the reason twice."""
+"""Fields that stay, what errors call them and what they show when nothing is set, or the form of what they show.
+
+They are in the reference's order, which checks the reason twice.
+"""
 _REPORTER = "reportingController"
 _MIN_SERIES = 2
 
@@ -73,9 +79,20 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
     errors += validate_builtin_object_meta_update(new["metadata"], old["metadata"])
     if new.get("series") != old.get("series"):
         errors += _series_errors(new)
-    for name, shown in _FIXED:
-        errors += validate_immutable(new.get(name), old.get(name), shown)
+    for name, path, empty in _FIXED:
+        value = _shown(name, new, empty)
+        if value != _shown(name, old, empty):
+            errors.append(invalid(path, value, IMMUTABLE))
     return errors
+
+
+def _shown(name: str, event: Object, empty: Any) -> Any:
+    value = event.get(name)
+    if empty is _SOURCE:
+        return internal_form(value, _SOURCE)
+    if empty == "ObjectReference" or (name == "related" and value is not None):
+        return go_form(value, "ObjectReference")
+    return empty if value is None else value
 
 
 STRICT_BEHAVIOR = replace(BEHAVIORS[0], validate=_validate, validate_update=_validate_update, name_rule=None)
