@@ -38,6 +38,7 @@ def test_a_collection_cannot_be_updated_and_says_that_a_name_is_missing(api: Any
     for method in ("PUT", "PATCH"):
         answer = api.call(method, path, {}, MERGE if method == "PATCH" else "application/json")
         assert (answer.status, answer.body["message"]) == (400, "name must be provided")
+    assert api.call("PATCH", path, {}, "application/json").status == 415
 
 
 def test_an_object_may_be_posted_to_a_name_and_head_is_a_get(api: Any, kit: Any) -> None:

@@ -73,6 +73,14 @@ def test_v2_has_definitions_with_what_clients_merge_by(v2: Any) -> None:
     assert selector["x-kubernetes-map-type"] == "atomic"
 
 
+def test_collections_say_nothing_of_how_they_merge(v2: Any) -> None:
+    definitions = v2["definitions"]
+    pods = definitions["io.k8s.api.core.v1.PodList"]["properties"]["items"]
+    assert (pods["type"], "x-kubernetes-list-type" in pods) == ("array", False)
+    volume = definitions["io.k8s.api.core.v1.ConfigMapVolumeSource"]["properties"]["items"]
+    assert volume["x-kubernetes-list-type"] == "atomic"
+
+
 def test_every_reference_leads_somewhere(openapi: OpenAPI, v2: Any) -> None:
     assert references(asyncio.run(openapi.v2()).body, "definitions") <= v2["definitions"].keys()
     for path in orjson.loads(openapi.v3_index().body)["paths"]:

@@ -52,7 +52,6 @@ _CUSTOM: dict[str, Handler] = {
     "delete": delete,
     "deletecollection": delete_collection,
 }
-_OF_ONE_OBJECT = frozenset({"update", "patch"})
 
 
 class Router:
@@ -94,7 +93,7 @@ class Router:
         handler = handlers.get(info.verb)
         if handler is None:
             raise errors.method_not_supported(found.info.group_resource, info.verb)
-        if info.verb in _OF_ONE_OBJECT and len(info.parts) < 2:
+        if info.verb == "update" and len(info.parts) < 2:
             raise errors.bad_request("name must be provided")
         return handler(request, scope)
 

@@ -38,6 +38,8 @@ async def patch(request: Request, scope: Scope) -> Response:
     patch_type = request.header(b"content-type").partition(";")[0]
     if patch_type not in scope.patch_types:
         raise _unsupported(scope)
+    if len(request.info.parts) < 2:  # of custom resources only: other collections cannot be patched at all
+        raise errors.bad_request("name must be provided")
     accepted = negotiate(request, protobuf=scope.kind.builtin, tables=scope.tables)
     body = await request.body(scope.services.max_body_bytes)
     apply = patch_type == APPLY_PATCH

@@ -88,6 +88,9 @@ def _definition(schema: Schema, dialect: Dialect) -> dict[str, Any]:
     found: dict[str, Any] = {"type": "object"}
     if schema.fields:
         found["properties"] = {name: _property(field, dialect) for name, field in schema.fields.items()}
+        if _is_collection(schema):
+            # Nobody merges collections: their Go types say nothing of how.
+            del found["properties"]["items"]["x-kubernetes-list-type"]
     if required := sorted(name for name, field in schema.fields.items() if field.required):
         found["required"] = required
     if kinds := _kinds_by_definition().get(schema.name):
@@ -95,6 +98,11 @@ def _definition(schema: Schema, dialect: Dialect) -> dict[str, Any]:
     if schema.atomic:
         found["x-kubernetes-map-type"] = "atomic"
     return found
+
+
+def _is_collection(schema: Schema) -> bool:
+    meta, items = schema.fields.get("metadata"), schema.fields.get("items")
+    return meta is not None and items is not None and meta.schema.name.endswith(".ListMeta")
 
 
 def _self_encoding(schema: Schema, dialect: Dialect) -> dict[str, Any]:
