@@ -61,6 +61,16 @@ def test_an_address_follows_the_type(server: Handle) -> None:
     assert is_absent(server, f"{ADDRESSES}/{address}")
 
 
+def test_an_external_name_has_no_policy_for_traffic_within_the_cluster(server: Handle) -> None:
+    made = server.request("POST", SERVICES, service("outside"))
+    assert made["spec"]["internalTrafficPolicy"] == "Cluster"
+    made["spec"] |= {"type": "ExternalName", "externalName": "example.com"}
+    for query in ("?dryRun=All", ""):
+        changed = server.request("PUT", f"{SERVICES}/outside{query}", made)
+        assert changed["spec"]["type"] == "ExternalName"
+        assert "internalTrafficPolicy" not in changed["spec"]
+
+
 def test_headless_and_dry_services_write_nothing(server: Handle) -> None:
     before = len(server.request("GET", ADDRESSES)["items"])
     server.request("POST", SERVICES, service("headless", clusterIP="None"))

@@ -109,7 +109,13 @@ class ServiceTransaction:
     reserved: Reserved = field(default_factory=Reserved)
 
     async def secure(self) -> None:
-        """Reserve what was taken, if there are other servers. What another has is replaced where it may be."""
+        """Reserve what was taken, if there are other servers. What another has is replaced where it may be.
+
+        The Service was judged by now: a policy for traffic within the cluster is of no use to an external name, and
+        kube-apiserver does not show it.
+        """
+        if self.service["spec"].get("type") == traits.EXTERNAL_NAME:
+            self.service["spec"].pop("internalTrafficPolicy", None)
         arbiter = self.allocator.arbiter
         if arbiter is not None and not self.dry_run:
             await secure(self, arbiter)
