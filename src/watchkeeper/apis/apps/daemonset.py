@@ -132,6 +132,11 @@ def _prepare_for_update(new: Object, old: Object) -> None:
     new["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = str(generation)
 
 
+def _prepare_for_status_update(new: Object, old: Object) -> None:
+    """The generation of the template belongs to the spec, which status writers leave alone."""
+    new["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = str(_template_generation(old))
+
+
 def _warnings_on_update(new: Object, old: Object) -> list[str]:
     if workloads.template_of(new) == workloads.template_of(old):
         return []
@@ -177,6 +182,7 @@ BEHAVIORS = [
             validate=_validate,
             validate_update=_validate_update,
             validate_status_update=_validate_status_update,
+            prepare_for_status_update=_prepare_for_status_update,
             warnings_on_create=lambda obj: warnings_for_template(workloads.template_of(obj), "spec.template"),
             warnings_on_update=_warnings_on_update,
             has_generation=True,

@@ -8,6 +8,7 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.node_validation import validate_node, validate_node_change, validate_node_update
+from watchkeeper.apis.quantities import round_resources
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -19,11 +20,15 @@ _ROLE_LABEL = "kubernetes.io/role"
 def default_node(node: Object) -> None:
     """Fill in a Node: what it can allocate is what it has, and its blocks of addresses agree with the first.
 
+    Quantities are rounded up to thousandths.
     A `podCIDR` that differs from the first of `podCIDRs` wins: older clients know nothing of the list.
     """
     status = node.get("status")
-    if status and status.get("capacity") is not None and status.get("allocatable") is None:
-        status["allocatable"] = dict(status["capacity"])
+    if status:
+        round_resources(status.get("capacity"))
+        round_resources(status.get("allocatable"))
+        if status.get("capacity") is not None and status.get("allocatable") is None:
+            status["allocatable"] = dict(status["capacity"])
     spec = node.get("spec")
     if not spec:
         return
