@@ -162,6 +162,11 @@ def test_deadlines_only_come_closer() -> None:
 def test_gates_are_only_removed() -> None:
     old = created(pod(schedulingGates=[{"name": "a"}, {"name": "b"}]))
     assert update(old, pod(schedulingGates=[{"name": "b"}])).errors == []
+    selecting = created(pod(schedulingGates=[{"name": "a"}], nodeSelector={"disk": "ssd"}))
+    assert update(selecting, pod(schedulingGates=[{"name": "a"}])).errors == [
+        "spec.nodeSelector: Invalid value: null: only additions to spec.nodeSelector are allowed "
+        "(no mutations or deletions)"
+    ]
     assert update(old, pod(schedulingGates=[{"name": "c"}])).errors == [
         "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'c'"
     ]

@@ -206,7 +206,8 @@ def _gated_changes(munged: dict[str, Any], old: Object) -> list[FieldError]:
     if selector != old_selector:
         text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         changed = [key for key, value in old_selector.items() if selector.get(key) != value]
-        errors += [invalid("spec.nodeSelector", selector, text) for _ in changed]
+        shown = munged.get("nodeSelector")
+        errors += [invalid("spec.nodeSelector", shown, text) for _ in changed]
         munged.update(_with(munged, "nodeSelector", old.get("nodeSelector")))
         if old.get("nodeSelector") is None:
             munged.pop("nodeSelector", None)
