@@ -33,3 +33,28 @@ def test_flow_schemas_are_listed_in_the_order_in_which_they_are_matched(server: 
     shown = rows(server, SCHEMAS)
     assert [cells[2] for cells in shown] == sorted(cells[2] for cells in shown)
     assert [cells[0] for cells in shown if cells[2] in (650, 700)] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "expected"),
+    [
+        ("/api/v1/configmaps", "Table", []),
+        ("/apis/rbac.authorization.k8s.io/v1/roles", "Table", None),
+        ("/api/v1/limitranges", "Table", None),
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "Table", None),
+        ("/api/v1/configmaps", "PartialObjectMetadataList", None),
+    ],
+)
+def test_nothing_found_is_null_where_no_columns_are_and_where_only_metadata_was_asked_for(
+    server: Handle, path: str, form: str, expected: list[Any] | None
+) -> None:
+    accept = f"application/json;as={form};v=v1;g=meta.k8s.io"
+    headers = {"Accept": accept, "Authorization": f"Bearer {server.token}"}
+    answer = httpx.get(f"{server.url}{path}?labelSelector=no%3Done", headers=headers)
+    assert answer.status_code == 200
+    assert answer.json()["rows" if form == "Table" else "items"] == expected
+    packed = httpx.get(
+        f"{server.url}{path}?labelSelector=no%3Done",
+        headers={**headers, "Accept": f"application/vnd.kubernetes.protobuf;as={form};v=v1;g=meta.k8s.io"},
+    )
+    assert packed.status_code == (406 if form == "Table" else 200)

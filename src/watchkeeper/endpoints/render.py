@@ -119,6 +119,14 @@ class Renderer:
         """What closes a list."""
         return b"]}\n"
 
+    def empty_list(self, result: ListResult) -> bytes:
+        """A list without items."""
+        return self.list_head(result) + self.list_tail()
+
+    def _null_list(self, result: ListResult) -> bytes:
+        """A list without items where the reference collects them in a list that nothing was put into: null."""
+        return self.list_head(result)[:-1] + b"null}\n"
+
     # -- events -----------------------------------------------------------------------------------------------
 
     def event(self, event: WatchEvent, *, first: bool = False) -> bytes:
@@ -218,6 +226,10 @@ class MetadataRenderer(Renderer):
         version = f"meta.k8s.io/{self.version}".encode()
         return b'{"kind":"PartialObjectMetadataList","apiVersion":"%b","metadata":%b,"items":[' % (version, meta)
 
+    def empty_list(self, result: ListResult) -> bytes:
+        """A list without items, which has null for them."""
+        return self._null_list(result)
+
     def _go_type(self) -> str:
         kind = self.scope.kind
         return f"*{internal_name(kind)}" if kind.builtin else "*unstructured.Unstructured"
@@ -295,6 +307,10 @@ class TableRenderer(Renderer):
             objects.sort(key=self.spec.order)
         joined = b",".join([orjson.dumps(self._row(obj)) for obj in objects])
         return joined if first or not joined else b"," + joined
+
+    def empty_list(self, result: ListResult) -> bytes:
+        """A table without rows: null for kinds without columns of their own."""
+        return self._null_list(result) if self.spec is DEFAULT_TABLE else super().empty_list(result)
 
     def event_object(self, stored: StoredObject, first: bool) -> bytes:
         """A table of one row; only the first of a watch has columns."""

@@ -119,6 +119,8 @@ def test_revisions_are_immutable_and_never_negative() -> None:
     assert create({**body, "revision": -1}).errors == [
         "revision: Invalid value: -1: must be greater than or equal to 0"
     ]
+    assert create({**body, "data": [1]}).errors == ["data: Required value: data must be a valid JSON object"]
+    assert update(old, {**body, "data": None}).errors == ["data: Invalid value: null: field is immutable"]
 
 
 def test_a_scale_tells_replicas_and_selects_pods() -> None:

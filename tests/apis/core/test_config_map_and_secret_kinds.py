@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from kind_writer import BEHAVIORS, create, created, row, update
 
+from watchkeeper.apis.core.secret import default_secret
 from watchkeeper.meta.gvk import GroupKind
 
 
@@ -55,6 +56,12 @@ def test_string_data_is_a_way_to_write() -> None:
     assert "stringData" not in obj
     assert obj["data"] == {"a": encoded("1"), "b": encoded("3"), "c": encoded("4")}
     assert update(obj, secret(stringData={"a": "5"})).obj["data"] == {"a": encoded("5")}
+
+
+def test_string_data_is_data_before_managers_are_told_apart() -> None:
+    obj = secret(stringData={"a": "1"})
+    default_secret(obj)
+    assert obj == secret(data={"a": encoded("1")}, type="Opaque")
 
 
 def test_the_type_of_a_secret_stays() -> None:

@@ -15,13 +15,18 @@ Object = dict[str, Any]
 
 
 def _validate(revision: Object) -> list[FieldError]:
-    errors = [required("data", "data is mandatory")] if revision.get("data") is None else []
-    return errors + validate_nonnegative(revision.get("revision"), "revision")
+    errors = validate_nonnegative(revision.get("revision"), "revision")
+    data = revision.get("data")
+    if data is None:
+        errors.append(required("data", "data is mandatory"))
+    elif not isinstance(data, dict):
+        errors.append(required("data", "data must be a valid JSON object"))
+    return errors
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
     errors = validate_builtin_object_meta(new["metadata"], namespaced=True)
-    errors += _validate(new)
+    errors += validate_nonnegative(new.get("revision"), "revision")
     return errors + validate_immutable(new.get("data"), old.get("data"), "data")
 
 

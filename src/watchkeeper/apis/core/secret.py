@@ -27,7 +27,8 @@ _SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
 
 def default_secret(obj: Object) -> None:
-    """Without a type it is opaque."""
+    """Without a type it is opaque. stringData is folded into data here already, so that managers own the data."""
+    fold_string_data(obj)
     if not obj.get("type"):
         obj["type"] = OPAQUE
 

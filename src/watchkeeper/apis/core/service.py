@@ -32,10 +32,10 @@ def _prepare_for_update(new: Object, old: Object) -> None:
         _drop_unchanged(spec, was, "clusterIP", "clusterIPs")
         _drop_unchanged(spec, was, "ipFamilies")
         _drop_unchanged(spec, was, "ipFamilyPolicy")
-    if traits.needs_node_port(was) and not traits.needs_node_port(spec):
-        if set(traits.node_ports(spec)) <= set(traits.node_ports(was)):
-            for port in spec.get("ports") or ():
-                port.pop("nodePort", None)
+    without_node_ports = traits.needs_node_port(was) and not traits.needs_node_port(spec)
+    if without_node_ports and set(traits.node_ports(spec)) <= set(traits.node_ports(was)):
+        for port in spec.get("ports") or ():
+            port.pop("nodePort", None)
     if traits.is_externally_accessible(was) and not traits.is_externally_accessible(spec):
         _drop_unchanged(spec, was, "externalTrafficPolicy")
     if traits.needs_health_check_port(was) and not traits.needs_health_check_port(spec):

@@ -43,6 +43,8 @@ def list_response(request: Request, renderer: Renderer, accepted: Accepted, resu
         if packed:
             return _gzipped(pieces)
         return Response(200, headers=(JSON,), stream=_stream(pieces))
+    if not items:
+        return finish(renderer.empty_list(result), accepted)
     body = renderer.list_head(result) + renderer.list_items(items, first=True) + renderer.list_tail()
     return finish(body, accepted)
 
