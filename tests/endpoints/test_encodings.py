@@ -79,9 +79,9 @@ def test_metadata_is_made_once_for_lists_and_watches(
     _, handle = server
     made: list[str] = []
 
-    def counted(obj: dict[str, Any], version: str) -> dict[str, Any]:
+    def counted(obj: dict[str, Any], *rest: Any) -> dict[str, Any]:
         made.append(obj["metadata"].get("name", ""))
-        return partial_metadata(obj, version)
+        return partial_metadata(obj, *rest)
 
     path = "/api/v1/namespaces/default/configmaps"
     for n in range(3):

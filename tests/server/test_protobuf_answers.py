@@ -143,5 +143,5 @@ def test_custom_resources_have_no_protobuf(server: Handle) -> None:
     while ask(server, path, "application/json")[0] == 404:
         pass
     status, content_type, body = ask(server, path, PROTOBUF)
-    assert (status, content_type, json.loads(body)["reason"]) == (406, "application/json", "NotAcceptable")
+    assert (status, content_type, object_of(body)["reason"]) == (406, PROTOBUF, "NotAcceptable")
     assert ask(server, path, f"{PROTOBUF},application/json")[:2] == (200, "application/json")
