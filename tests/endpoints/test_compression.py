@@ -15,6 +15,7 @@ from isal import isal_zlib
 from watchkeeper.endpoints import compression
 from watchkeeper.testing import Handle
 from watchkeeper.testing import Server as InProcess
+from watchkeeper.testing.handle import RequestFailed
 
 
 @pytest.mark.parametrize("library", [zlib, isal_zlib], ids=["zlib", "isal"])
@@ -82,3 +83,23 @@ def test_every_large_answer_is_compressed_for_those_who_ask(server: Handle, acce
         body = json.dumps({"metadata": {"name": name}, "data": {"text": "lorem ipsum " * 12_000}}).encode()
         assert asked(method, path, body, **{"Accept-Encoding": "gzip"})[0] == "gzip"
     assert asked("GET", "/api/v1/namespaces/default", **{"Accept-Encoding": "gzip"})[0] == ""
+
+
+@pytest.mark.parametrize("form", ["Table", "PartialObjectMetadataList"])
+def test_a_long_list_that_is_short_in_another_form_is_left_alone(server: Handle, form: str) -> None:
+    headers = {
+        "Authorization": f"Bearer {server.token}",
+        "Accept": f"application/json;as={form};v=v1;g=meta.k8s.io",
+        "Accept-Encoding": "gzip",
+    }
+    request = urllib.request.Request(server.url + "/api/v1/namespaces/default/configmaps", headers=headers)
+    with urllib.request.urlopen(request) as answer:
+        assert answer.headers["content-encoding"] is None
+        assert len(json.loads(answer.read())["rows" if form == "Table" else "items"]) == 4
+
+
+def test_a_long_list_that_was_asked_for_as_one_object_is_refused(server: Handle) -> None:
+    wanted = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+    with pytest.raises(RequestFailed) as refused:
+        server.request("GET", "/api/v1/namespaces/default/configmaps", headers=wanted)
+    assert refused.value.status == 406

@@ -58,3 +58,10 @@ def test_nothing_found_is_null_where_no_columns_are_and_where_only_metadata_was_
         headers={**headers, "Accept": f"application/vnd.kubernetes.protobuf;as={form};v=v1;g=meta.k8s.io"},
     )
     assert packed.status_code == (406 if form == "Table" else 200)
+
+
+def test_an_object_that_was_not_stored_has_no_version_in_its_table(server: Handle) -> None:
+    made = server.request(
+        "POST", "/api/v1/namespaces/default/configmaps?dryRun=All", {"metadata": {"name": "a"}}, headers=TABLE
+    )
+    assert made["metadata"] == {}

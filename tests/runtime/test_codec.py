@@ -79,6 +79,16 @@ def test_a_body_that_is_no_object_is_unrecognized() -> None:
             'version "apps/v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
         ),
         (
+            b'{"kind":"APIGroup","apiVersion":"nowhere/v7"}',
+            'APIGroup in version "v7" cannot be handled as a ConfigMap: '
+            "converting (v1.APIGroup) to (core.ConfigMap): unknown conversion",
+        ),
+        (
+            b'{"kind":"Table","apiVersion":"meta.k8s.io/v1"}',
+            'Table in version "v1" cannot be handled as a ConfigMap: no kind "Table" is registered for '
+            'version "meta.k8s.io/v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+        ),
+        (
             b'{"data":{"k":1}}',
             'ConfigMap in version "v1" cannot be handled as a ConfigMap: '
             "json: cannot unmarshal number into Go struct field ConfigMap.data of type string",

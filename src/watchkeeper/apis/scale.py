@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from watchkeeper.apis import printing
@@ -85,7 +86,7 @@ BEHAVIOR = KindBehavior(
     kind=SCALE,
     table=TableSpec(
         columns=(
-            printing.NAME,
+            replace(printing.NAME, format=""),
             Column(name="Desired", type="integer", description="How many replicas there should be."),
             Column(name="Available", type="integer", description="How many replicas there are."),
             printing.AGE,

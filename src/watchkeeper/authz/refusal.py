@@ -8,6 +8,8 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupResource
 
+_NO_SNIFF = (b"x-content-type-options", b"nosniff")
+"""The message repeats what a request says, which no browser may take for a page."""
 _NO_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -15,7 +17,9 @@ def forbidden_error(question: Attributes, reason: str) -> ApiError:
     """The 403 for a question that was answered with no."""
     message = _refusal(question).translate(_NO_MARKUP)
     why = f"{message}: {reason}" if reason else message
-    return errors.forbidden(GroupResource(question.group, question.resource), question.name, why)
+    refusal = errors.forbidden(GroupResource(question.group, question.resource), question.name, why)
+    refusal.headers = (_NO_SNIFF,)
+    return refusal
 
 
 def _refusal(question: Attributes) -> str:

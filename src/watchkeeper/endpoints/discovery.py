@@ -115,6 +115,10 @@ class Discovery:
         found = self._groups.get(name)
         return found.group if found is not None else None
 
+    def groups(self) -> list[DiscoveryGroup]:
+        """All groups as they stand."""
+        return [entry.group for entry in self._groups.values()]
+
     def core_versions(self, server_address: str) -> bytes:
         """/api: the versions of the core group; `server_address` (host:port) is where clients shall go."""
         core = self.group("")

@@ -292,7 +292,8 @@ class TableRenderer(Renderer):
         obj = result.data() if isinstance(result, StoredObject) else result
         if obj.get("kind") == "Status":
             return orjson.dumps(obj)
-        meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        version = obj["metadata"].get("resourceVersion")
+        meta = {"resourceVersion": version} if version else {}
         return orjson.dumps(self._table([self._row(obj)], meta, self._columns))
 
     def list_head(self, result: ListResult) -> bytes:

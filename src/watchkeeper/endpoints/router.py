@@ -112,7 +112,8 @@ class Router:
         return scope is not None and "connect" in scope.verbs
 
     def _unknown(self, info: RequestInfo) -> Response:
-        if not self.served.has_group(info.group) or self.served.is_custom_group(info.group):
+        nameless = not info.group and info.api_prefix == "apis"
+        if nameless or not self.served.has_group(info.group) or self.served.is_custom_group(info.group):
             return text_response(404, "404 page not found\n")
         raise not_found()
 

@@ -33,7 +33,10 @@ _OPTIONS_SCHEME_NAME = "pkg/apis/meta/internalversion/scheme/register.go:27"
 _WRITE_OPTIONS = frozenset({"DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions"})
 """Options that may be sent at any version."""
 _REFUSED_NUMBER = re.compile(r"(?<=^json: cannot unmarshal number )\S+(?= into Go )")
-_META_VERSIONS = (GroupVersion("meta.k8s.io", "v1"), GroupVersion("meta.k8s.io", "v1beta1"))
+META_GROUP = "meta.k8s.io"
+_META_VERSIONS = (GroupVersion(META_GROUP, "v1"), GroupVersion(META_GROUP, "v1beta1"))
+_UNVERSIONED = frozenset({"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"})
+"""Kinds that are one and the same at whatever version a body says."""
 _META_KINDS = frozenset({"Table", "TableOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "ListOptions"})
 
 
@@ -233,6 +236,10 @@ def _kind(scheme: Scheme, expected: Kind, gvk: GroupVersionKind) -> Kind:
     if not expected.builtin:
         # Custom resources are read whatever they say they are; validation tells what they should be.
         return _as_sent(expected, gvk)
+    if gvk.kind in _UNVERSIONED:
+        return replace(scheme.kind(GroupVersionKind("", "v1", gvk.kind)), gvk=gvk)
+    if gvk.group == META_GROUP:
+        raise NotRegistered(gvk)  # what others may ask for, but not send
     if gvk.kind == expected.gvk.kind and gvk.api_version in expected.retired and not scheme.recognizes(gvk):
         return replace(expected, gvk=gvk)
     return scheme.kind(gvk)

@@ -49,7 +49,7 @@ from watchkeeper.server.quota_store import ServedQuotas
 from watchkeeper.server.resource_storage import ResourceStorage
 from watchkeeper.server.service_sharing import ServiceSharing, is_shared
 from watchkeeper.server.stored_objects import StoredObjects
-from watchkeeper.server.version import version_info
+from watchkeeper.server.version import KUBERNETES_MAJOR, KUBERNETES_MINOR
 from watchkeeper.server.virtual import VirtualResources
 from watchkeeper.storage.errors import CorruptObjects
 from watchkeeper.storage.factory import StorageFactory
@@ -156,7 +156,7 @@ class Assembly:
                 self.registry.store(info)
         installer.install(options.resources)
         self.discovery = Discovery(groups_of(options.resources, lambda gvk: self.scheme.kind(gvk).hub))
-        self.openapi = OpenAPI(options.resources, version_info()["gitVersion"])
+        self.openapi = OpenAPI(options.resources, f"{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}")
         definitions = next(info for info in resources() if info.group_resource == DEFINITIONS)
         self.custom = CustomResourceSupport(
             self.services,

@@ -61,6 +61,10 @@ class Health:
         """Whether a path is a health path."""
         return path.split("/", 2)[1] in _ALL
 
+    def paths(self) -> list[str]:
+        """All health paths."""
+        return [f"/{name}/{check.name}" for name in _ALL for check in self._of(name)]
+
     async def handle(self, request: Request) -> Response:
         """Answer /NAME and /NAME/CHECK."""
         name, _, one = request.path[1:].partition("/")

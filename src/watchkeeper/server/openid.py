@@ -7,12 +7,15 @@ from collections.abc import Callable
 import orjson
 
 from watchkeeper.authn.service_account_tokens import ALGORITHM, ServiceAccountTokens
+from watchkeeper.endpoints.negotiation import require_named
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.router import method_not_allowed
 from watchkeeper.request.request import Request
 
 CONFIGURATION = "/.well-known/openid-configuration"
 KEYS = "/openid/v1/jwks"
+_JSON = "application/json"
+_KEY_SET = "application/jwk-set+json"
 _CACHED = (b"cache-control", b"public, max-age=3600")
 
 
@@ -25,9 +28,8 @@ class OpenID:
         self._url = url
 
     def configuration(self, request: Request) -> Response:
-        """Answer a GET. Raises a 405."""
-        if request.method != "GET":
-            raise method_not_allowed()
+        """Answer a GET. Raises a 405 and a 406."""
+        _check(request, _JSON)
         found = {
             "issuer": self._signer.issuer,
             "jwks_uri": self._url() + KEYS,
@@ -35,11 +37,16 @@ class OpenID:
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": [ALGORITHM],
         }
-        return Response(200, orjson.dumps(found), ((b"content-type", b"application/json"), _CACHED))
+        return Response(200, orjson.dumps(found), ((b"content-type", _JSON.encode()), _CACHED))
 
     def keys(self, request: Request) -> Response:
-        """Answer a GET. Raises a 405."""
-        if request.method != "GET":
-            raise method_not_allowed()
+        """Answer a GET. Raises a 405 and a 406."""
+        _check(request, _KEY_SET)
         found = {"keys": [self._signer.public_jwk()]}
-        return Response(200, orjson.dumps(found), ((b"content-type", b"application/jwk-set+json"), _CACHED))
+        return Response(200, orjson.dumps(found), ((b"content-type", _KEY_SET.encode()), _CACHED))
+
+
+def _check(request: Request, form: str) -> None:
+    if request.method != "GET":
+        raise method_not_allowed()
+    require_named(request.header(b"accept") or "*/*", (form,))

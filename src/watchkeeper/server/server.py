@@ -42,7 +42,7 @@ from watchkeeper.server.credentials import Credentials, load_credentials
 from watchkeeper.server.extensions import Extensions
 from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.followed_store import FollowedStore
-from watchkeeper.server.health import LOG, Check, Health, Unhealthy
+from watchkeeper.server.health import LOG, Check, Health, Unhealthy, ping
 from watchkeeper.server.http.listener import Listener
 from watchkeeper.server.identity import IdentityLease
 from watchkeeper.server.kubeconfig import write_kubeconfig
@@ -56,9 +56,12 @@ from watchkeeper.server.policy_feed import RESOURCES, Followed, PolicyFeed
 from watchkeeper.server.runtime_config import served_resources
 from watchkeeper.server.service_account_key import service_account_key
 from watchkeeper.server.service_sharing import is_shared
+from watchkeeper.server.service_ranges import node_ports, service_networks
 from watchkeeper.server.sockets import open_tcp, open_unix
+from watchkeeper.server.start_hooks import hooks_taken
 from watchkeeper.server.storage import check_encryption, open_factory, storage_factory
 from watchkeeper.server.version import Version
+from watchkeeper.server.zpages import Flagz, Statusz
 from watchkeeper.storage.factory import StorageFactory
 
 log = logging.getLogger(__name__)
@@ -159,6 +162,8 @@ class Server:
             signer=signer,
             resources=served_resources(options.runtime_config),
             event_ttl=int(options.event_ttl),
+            service_networks=service_networks(options.service_cluster_ip_range),
+            node_ports=node_ports(options.service_node_port_range),
             plugins=self.extensions.admission,
             extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
             read_only=options.read_only,
@@ -329,26 +334,27 @@ class Server:
 
     def _paths(self, openid: OpenID) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
         """What is answered besides resources: exact paths, and all below a path."""
-        version = Version()
         paths: dict[str, PathHandler] = {
             "/metrics": self.metrics.handle,
             "/metrics/slis": self.metrics.handle_slis,
-            "/version": version.handle,
-            "/version/": version.handle,
+            "/version": Version().handle,
+            "/flagz": Flagz(self.options).handle,
             CONFIGURATION: openid.configuration,
             KEYS: openid.keys,
         }
-        prefixes: dict[str, PathHandler] = {}
+        prefixes = {"/version/": paths["/version"]}
         for name in ("/healthz", "/livez", "/readyz"):
             paths[name] = self.health.handle
             prefixes[f"{name}/"] = self.health.handle
+        pages = [path for path in paths if "/" not in path[1:]]
+        paths["/statusz"] = Statusz([*pages, "/statusz"]).handle
         served, below = self.assembly.paths()
         paths.update(served)
         prefixes.update(below)
-        paths["/"] = RootPath(
-            self.assembly.discovery, [p for p in paths if not p.startswith("/api") and not p.endswith("/")]
-        ).handle
+        listed = [*paths, *(path for path in below if path.startswith("/openapi"))]
+        paths["/"] = RootPath(self.assembly.discovery, lambda: [*listed, *self.health.paths()]).handle
         paths["/index.html"] = paths["/"]
+        paths.update({f"{path}/": paths[path] for path in (CONFIGURATION, KEYS)})
         return paths, prefixes
 
     def _add_checks(self) -> None:
@@ -357,6 +363,8 @@ class Server:
             self.health.add(Check(name, functools.partial(_require_well, check)))
         self.health.add(Check("etcd-readiness", self._check_readiness, of=("readyz",)))
         self.health.add(Check("informer-sync", self._check_followed, of=("readyz",)))
+        for name in hooks_taken(self.options):
+            self.health.add(Check(name, ping))
         stopping = Check("shutdown", lambda: _require(self.state is State.READY, f"the server is {self.state.value}"),
                          of=("readyz",))  # fmt: skip
         self.health.add(stopping)

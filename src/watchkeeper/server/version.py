@@ -10,7 +10,7 @@ import orjson
 from watchkeeper import __version__
 from watchkeeper.endpoints.negotiation import JSON, require_named
 from watchkeeper.endpoints.response import Response
-from watchkeeper.endpoints.router import method_not_allowed
+from watchkeeper.endpoints.router import method_not_allowed, not_found
 from watchkeeper.request.request import Request
 
 KUBERNETES_MAJOR = "1"
@@ -51,7 +51,9 @@ class Version:
         self._body = b""
 
     def handle(self, request: Request) -> Response:
-        """Answer a GET with JSON. Raises 405 and 406."""
+        """Answer a GET with JSON. Raises 404, 405 and 406."""
+        if request.path.strip("/") != "version":
+            raise not_found()
         if request.method != "GET":
             raise method_not_allowed()
         require_named(request.header(b"accept") or "*/*", (JSON,))

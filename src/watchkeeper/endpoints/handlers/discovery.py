@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import orjson
 
@@ -47,10 +47,12 @@ class DiscoveryPaths:
     def _named(self, request: Request, parts: list[str]) -> Response:
         discovery = self._discovery
         if len(parts) == 1:
-            if media_type := _aggregated_type(request):
+            if request.path.endswith("//"):
+                return text_response(404, "404 page not found\n")
+            if request.path == "/apis" and (media_type := _aggregated_type(request)):
                 return _aggregated(request, discovery.aggregated_groups(), media_type)
             return _plain(request, discovery.group_list())
-        group = discovery.group(parts[1])
+        group = discovery.group(parts[1]) if parts[1] else None
         if group is None:
             return text_response(404, "404 page not found\n")
         body = discovery.group_document(parts[1]) if len(parts) == 2 else discovery.resource_list(parts[1], parts[2])
@@ -114,17 +116,16 @@ def _aggregated(request: Request, document: Aggregated, media_type: str) -> Resp
 class RootPath:
     """All paths there are, at / and /index.html, for whatever method and media type."""
 
-    def __init__(self, discovery: Discovery, others: list[str]) -> None:
+    def __init__(self, discovery: Discovery, others: Callable[[], Iterable[str]]) -> None:
+        """`others` tells the paths that are about no group."""
         self._discovery = discovery
         self._others = others
 
     def handle(self, request: Request) -> Response:
         """The paths, sorted."""
-        paths = ["/api", "/apis", *self._others]
-        groups = orjson.loads(self._discovery.group_list())["groups"]
-        for group in groups:
-            paths.append(f"/apis/{group['name']}")
-            paths += [f"/apis/{v['groupVersion']}" for v in group["versions"]]
-        core = orjson.loads(self._discovery.core_versions(""))
-        paths += [f"/api/{v}" for v in core["versions"]]
+        paths = {"/api", "/apis", "/apis/", *self._others()}
+        for group in self._discovery.groups():
+            root = f"/apis/{group.name}" if group.name else "/api"
+            paths.add(root)
+            paths.update(f"{root}/{served.version}" for served in group.versions)
         return Response(200, orjson.dumps({"paths": sorted(paths)}, option=orjson.OPT_INDENT_2))

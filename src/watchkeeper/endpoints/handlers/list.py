@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator, Iterator
 
 from watchkeeper.endpoints.compression import GZIP_HEADERS, GZIP_THRESHOLD, gzip_compressor, takes_gzip
@@ -39,7 +40,12 @@ def list_response(request: Request, renderer: Renderer, accepted: Accepted, resu
     items = result.items
     packed = takes_gzip(request.header(b"accept-encoding"))
     if not accepted.pretty and accepted.media_type == "application/json" and _is_long(items):
-        pieces = _pieces(renderer, result, _PACKED_BYTES if packed else CHUNK_BYTES)
+        head = renderer.list_head(result)
+        pieces = _pieces(renderer, head, result.items, _PACKED_BYTES if packed else CHUNK_BYTES)
+        if accepted.target:
+            begun, pieces = _begin(pieces)
+            if len(begun) <= GZIP_THRESHOLD:
+                return Response(200, begun)
         if packed:
             return _gzipped(pieces)
         return Response(200, headers=(JSON,), stream=_stream(pieces))
@@ -58,10 +64,22 @@ def _is_long(items: list[StoredObject]) -> bool:
     return False
 
 
-def _pieces(renderer: Renderer, result: ListResult, size: int) -> Iterator[bytes]:
-    head = renderer.list_head(result)
+def _begin(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """As many pieces as tell whether there is much to send at all, joined, and all pieces.
+
+    Of what objects are shown as in other forms their own size says little.
+    """
+    begun = b""
+    for piece in pieces:
+        begun += piece
+        if len(begun) > GZIP_THRESHOLD:
+            break
+    return begun, itertools.chain((begun,), pieces)
+
+
+def _pieces(renderer: Renderer, head: bytes, items: list[StoredObject], size: int) -> Iterator[bytes]:
     first = True
-    for group in _groups(result.items, size):
+    for group in _groups(items, size):
         joined = renderer.list_items(group, first=first)
         yield head + joined if first else joined
         first = False

@@ -8,7 +8,7 @@ from watchkeeper.endpoints.negotiation import JSON, media_ranges
 from watchkeeper.endpoints.openapi.documents import Document, OpenAPI
 from watchkeeper.endpoints.openapi.gnostic import CONTENT_TYPE
 from watchkeeper.endpoints.openapi.gnostic_v3 import CONTENT_TYPE as CONTENT_TYPE_V3
-from watchkeeper.endpoints.response import AT_ONCE, Header, Response, text_response
+from watchkeeper.endpoints.response import AT_ONCE, Header, Response
 from watchkeeper.request.request import Request
 
 _V3 = "/openapi/v3"
@@ -48,11 +48,12 @@ class OpenAPIPaths:
 
     def handle_v3(self, request: Request) -> Response | Awaitable[Response]:
         """The index of v3 documents, or one of them; asked for by its hash it may be kept for good."""
-        path = request.path.removeprefix(_V3).strip("/")
+        path = request.path.removeprefix(_V3)
         if not path:
             index = self._documents.v3_index()
             return _unchanged(request, lambda: index.hash) or _response(index, JSON)
-        current = self._documents.v3_hash(path)
+        path = path[1:]
+        current = self._documents.v3_hash(path) if path and not path.endswith("/") else None
         if current is None:
             return _not_found()
         form = _form(request, _V3_FORMS)
@@ -84,7 +85,7 @@ def _not_acceptable() -> Response:
 
 
 def _not_found() -> Response:
-    return text_response(404, "404 page not found\n")
+    return Response(404, b"", ())
 
 
 def _unchanged(request: Request, current: Callable[[], str], more: tuple[Header, ...] = ()) -> Response | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from watchkeeper.endpoints.metrics import Family, Labels
 
-CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
+CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 _LABEL_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 _HELP_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n"})
 
