@@ -137,8 +137,6 @@ class Strategy:
     def before_create(self, ctx: Context, obj: Object) -> None:
         """Make a decoded, defaulted object ready to be stored, in place. Raises Invalid."""
         meta = metadata_of(obj)
-        meta.pop("deletionTimestamp", None)
-        meta.pop("deletionGracePeriodSeconds", None)
         self.prepare_for_create(obj, meta)
         found = self.validate(obj, meta)
         if found:

@@ -61,6 +61,18 @@ def unmarshal(schema: Schema, obj: Any, unknown: list[str] | None) -> Object:
     return value
 
 
+def refusal_alone(schema: Schema, value: Any) -> str | None:
+    """Why a type does not take a value that is decoded by itself, outside of any struct; None when it does."""
+    walk = _Unmarshal(None)
+    try:
+        walk.value(schema, value, "")
+    except _Refused as error:
+        return str(error)
+    except _WrongType as error:
+        return walk.describe(error)
+    return walk.type_error
+
+
 def forgets_owners(schema: Schema, obj: Any) -> bool:
     """Whether an object, or metadata by itself, asks with an empty list that nobody own its fields any more.
 

@@ -11,6 +11,7 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.patch.strategic import StrategicPatch
 from watchkeeper.runtime.patch.unstructured import mismatch
+from watchkeeper.runtime.scheme import DecodeError
 
 DEPLOYMENT = schema_data().kinds[GroupVersionKind("apps", "v1", "Deployment")]
 SECRET = schema_data().kinds[GroupVersionKind("", "v1", "Secret")]
@@ -37,8 +38,19 @@ def test_the_first_value_of_a_wrong_type_is_named(outcome: dict[str, Any], words
 
 
 def test_types_that_decode_themselves_say_what_is_wrong() -> None:
-    times = {"metadata": {"creationTimestamp": 5}, "spec": {"strategy": {"rollingUpdate": {"maxSurge": "x"}}}}
-    assert mismatch(DEPLOYMENT, times) is None
+    assert mismatch(DEPLOYMENT, {"metadata": {"creationTimestamp": 5}}) == (
+        "json: cannot unmarshal number into Go value of type string"
+    )
+    for surge, words in (
+        ("x", None),
+        (2.0, None),
+        (1.5, "json: cannot unmarshal number 1.5 into Go value of type int32"),
+        (3e9, "json: cannot unmarshal number 3000000000 into Go value of type int32"),
+        (1.8446744073709552e19, "json: cannot unmarshal number 18446744073709552000 into Go value of type int32"),
+        (True, "json: cannot unmarshal bool into Go value of type int32"),
+        ([1], "json: cannot unmarshal array into Go value of type int32"),
+    ):
+        assert mismatch(DEPLOYMENT, {"spec": {"strategy": {"rollingUpdate": {"maxSurge": surge}}}}) == words
     assert mismatch(SECRET, {"data": {"a": "YQ=="}}) is None
     assert mismatch(SECRET, {"data": {"a": 1}}) == "cannot restore slice from int64"
     text = mismatch(SECRET, {"data": {"a": "?"}})
@@ -47,12 +59,36 @@ def test_types_that_decode_themselves_say_what_is_wrong() -> None:
 
 
 def test_the_patch_shows_as_the_reference_prints_it() -> None:
-    patch = StrategicPatch(b'{"spec":{"replicas":"x","paused":true},"metadata":null}', DEPLOYMENT)
-    outcome = {"spec": {"replicas": "x"}}
-    assert patch.refusal(outcome) == (
-        "map[metadata:<nil> spec:map[paused:true replicas:x]]",
-        "unrecognized type: int32",
-    )
+    patch = StrategicPatch(b'{"spec":{"replicas":"x","paused":true,"a":3e9,"b":1.0},"metadata":null}', DEPLOYMENT)
+    assert patch.shown() == "map[metadata:<nil> spec:map[a:3e+09 b:1 paused:true replicas:x]]"
+    with pytest.raises(DecodeError, match=r"^unrecognized type: int32$"):
+        patch.restored({"spec": {"replicas": "x"}})
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        (2.0, 2),
+        (-0.0, 0),
+        (3e9, -1294967296),
+        (2**31, -(2**31)),
+        (2**63 - 1, -1),
+        (1e20, 0),
+        (-5, -5),
+    ],
+)
+def test_numbers_are_cut_off_to_the_width_of_their_field(sent: float, stored: int) -> None:
+    patch = StrategicPatch(b"{}", DEPLOYMENT)
+    outcome = patch.restored({"spec": {"replicas": sent, "strategy": {"rollingUpdate": {"maxSurge": 7.0}}}})
+    assert outcome == {"spec": {"replicas": stored, "strategy": {"rollingUpdate": {"maxSurge": 7}}}}
+    assert type(outcome["spec"]["replicas"]) is int
+    wide = {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 1e20}}}}
+    assert patch.restored(wide)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == -(2**63)
+
+
+def test_integers_beyond_int64_are_floats_to_the_reference() -> None:
+    patch = StrategicPatch(b'{"spec":{"paused":9223372036854775808,"replicas":9223372036854775807}}', DEPLOYMENT)
+    assert patch.shown() == "map[spec:map[paused:9.223372036854776e+18 replicas:9223372036854775807]]"
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,6 @@ class CustomStrategy(Strategy):
     def before_create(self, ctx: Context, obj: Object) -> None:
         """Make a decoded, defaulted object ready to be stored, in place. Raises Invalid."""
         meta = metadata_of(obj)
-        meta.pop("deletionTimestamp", None)
-        meta.pop("deletionGracePeriodSeconds", None)
         if not self.namespaced:
             meta.pop("namespace", None)
         if self.has_status:

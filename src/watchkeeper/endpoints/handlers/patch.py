@@ -209,7 +209,7 @@ class _Merge(_Patch):
         unknown = [f'unknown field "{name}"' for name in sorted(changed) if name not in ("kind", "apiVersion")]
         found = [*self.strict_errors, *unknown]
         if self.params.field_validation == "Strict" and found:
-            raise self._refused(_json_of(changed), strict_text(found), strict=True)
+            raise self._refused(_json_of(changed), strict_text(found))
         if self.params.field_validation != "Ignore":
             for text in found:
                 self.request.warn(text)
@@ -232,14 +232,26 @@ class _Merge(_Patch):
         try:
             obj = self.scope.kind.decode(changed, unknown)
         except DecodeError as error:
-            raise self._refused(self._outcome(current), str(error)) from error
+            obj = self._restored(current, unknown, error)
         if checked and (unknown or self.strict_errors):
             found = [*self.strict_errors, *self._in_order(unknown or [])]
             if self.params.field_validation == "Strict":
-                raise self._refused(self._outcome(current), strict_text(found), strict=True)
+                raise self._refused(self._outcome(current), strict_text(found))
             for text in found:
                 self.request.warn(text)
         return obj
+
+    def _restored(self, current: StoredObject, unknown: list[str] | None, error: DecodeError) -> Object:
+        """The whole outcome, which did not decode as it is, decoded after a strategic patch converted its values."""
+        outcome = self._outcome(current)
+        if not isinstance(self.document, StrategicPatch):
+            raise self._refused(outcome, str(error)) from error
+        if unknown:
+            unknown.clear()
+        try:
+            return self.scope.kind.decode(self.document.restored(orjson.loads(outcome)), unknown)
+        except DecodeError as why:
+            raise self._refused(outcome, str(why)) from why
 
     def _outcome(self, current: StoredObject) -> bytes:
         """What the patch makes of the current state, for errors: worked out anew, because decoding changes it."""
@@ -255,11 +267,10 @@ class _Merge(_Patch):
             kind.default(obj)
         return obj
 
-    def _refused(self, outcome: bytes, message: str, *, strict: bool = False) -> ApiError:
+    def _refused(self, outcome: bytes, message: str) -> ApiError:
         """The error about an outcome that the kind cannot hold, or that has what strictness forbids."""
         if isinstance(self.document, StrategicPatch):
-            shown, reason = self.document.refusal(orjson.loads(outcome))
-            return _invalid_outcome(shown.encode(), message if strict else reason or message)
+            outcome = self.document.shown().encode()
         return _invalid_outcome(outcome, message)
 
 

@@ -10,6 +10,7 @@ from watchkeeper.endpoints.scope import JSON_PATCH, MERGE_PATCH, Scope
 from watchkeeper.meta import errors
 from watchkeeper.runtime.patch import JsonPatch, MergePatch, StrategicPatch
 from watchkeeper.runtime.patch.documents import go_mismatch
+from watchkeeper.runtime.patch.unstructured import go_numbers
 from watchkeeper.runtime.yaml import load_yaml, repeated_text
 
 Object = dict[str, Any]
@@ -61,6 +62,7 @@ def read_applied(body: bytes, *, strict: bool) -> tuple[Object, list[str]]:
     if not isinstance(applied, dict):
         why = go_mismatch(applied, "value of type map[string]interface {}")
         raise errors.bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
+    applied = go_numbers(body, applied)
     return applied, [f"error converting YAML to JSON: {repeated_text(lines)}"] if strict and lines else []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import orjson
@@ -18,11 +17,11 @@ from watchkeeper.runtime.managedfields.field_set import difference
 from watchkeeper.runtime.managedfields.nodes import Mismatch
 from watchkeeper.runtime.managedfields.tracking import NEVER_OWNED, Tracking, without_record, write_record
 from watchkeeper.runtime.managedfields.validate import check
+from watchkeeper.runtime.patch.unstructured import mismatch, restored
 from watchkeeper.runtime.scheme import DecodeError
 
 Object = dict[str, Any]
 
-_BAD_NUMBER = re.compile(r"json: cannot unmarshal number \S*[.eE]\S* into Go .* of type (u?int\d+)")
 BEFORE_FIRST_APPLY = "before-first-apply"
 """Owns what was there before anybody kept a record."""
 
@@ -108,15 +107,27 @@ class Apply:
                 del owned[identity]
         return outcome, owned
 
+    def _decoded(self, outcome: Object) -> Object:
+        """A merged object decoded, once its values are converted if it needs that. Raises DecodeError."""
+        kind = self.tracking.kind
+        try:
+            return kind.decode(orjson.loads(orjson.dumps(outcome)), None)
+        except DecodeError:
+            if not kind.builtin:
+                raise
+        copied = orjson.loads(orjson.dumps(outcome))
+        if wrong := mismatch(kind.schema, copied):
+            raise DecodeError(wrong)
+        return kind.decode(restored(kind.schema, copied), None)
+
     def _completed(self, outcome: Object) -> Object:
         """A merged object as its kind has it: decoded and defaulted."""
         kind = self.tracking.kind
         try:
-            obj = kind.decode(orjson.loads(orjson.dumps(outcome)), None)
+            obj = self._decoded(outcome)
         except DecodeError as error:
             what = _described(self.applied)
-            why = _unconvertible(str(error))
-            text = f"unable to convert unstructured object to {what.rpartition('; ')[2]}: {why}"
+            text = f"unable to convert unstructured object to {what.rpartition('; ')[2]}: {error}"
             raise ApiError(500, "", f"failed to convert new object ({what}) to proper version: {text}") from error
         if not kind.builtin:
             # Decoding a body of a custom kind drops null; what is applied keeps it, for validation to refuse.
@@ -125,14 +136,6 @@ class Apply:
         if kind.default is not None:
             kind.default(obj)
         return obj
-
-
-def _unconvertible(error: str) -> str:
-    """What is wrong with a value, as kube-apiserver says it where no text was decoded."""
-    number = _BAD_NUMBER.fullmatch(error)
-    if number is not None:
-        return f"cannot convert float64 to {number[1]}"
-    return f"error decoding from json: {error}" if error.startswith("illegal base64 data") else error
 
 
 def _keep_nulls(before: Any, after: Any) -> None:

@@ -123,8 +123,8 @@ def _scalar_error(schema: Schema, value: Any) -> str | None:
         return None if isinstance(value, bool) else f"expected boolean, got {_shown(value)}"
     if kind is SchemaType.STRING and schema.format in ("", "byte"):
         return None if isinstance(value, str) else f"expected string, got {_shown_in_full(value)}"
-    if kind is SchemaType.ANY:
-        return None
+    if kind is SchemaType.ANY or (kind is SchemaType.INT_OR_STRING and schema.go_type):
+        return None  # of built-in kinds, an integer or text is no type of its own
     return f"expected any scalar, got {_shown(value)}" if isinstance(value, (dict, list)) else None
 
 

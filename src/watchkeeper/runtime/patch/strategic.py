@@ -7,15 +7,17 @@ rules are those of apimachinery's `strategicpatch`, and of its design document o
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.field import go_float
 from watchkeeper.runtime.patch.documents import read_patch
-from watchkeeper.runtime.patch.unstructured import mismatch
+from watchkeeper.runtime.patch.unstructured import go_numbers, mismatch, restored
 from watchkeeper.runtime.schema import Field, Schema, SchemaType
+from watchkeeper.runtime.scheme import DecodeError
 from watchkeeper.runtime.strict import strict_errors
 
 Object = dict[str, Any]
@@ -41,6 +43,7 @@ class StrategicPatch:
     def __init__(self, body: bytes, schema: Schema) -> None:
         """`null` changes nothing. Raises a 400 for what is neither that nor an object."""
         patch, self._repeated = read_patch(body, prefix="")
+        patch = go_numbers(body, patch)
         self._encoded = orjson.dumps(patch or {})
         directed = any(key.startswith("$") for key in patch or ())
         self.touches: frozenset[str] | None = None if directed else frozenset(patch or ())
@@ -51,12 +54,15 @@ class StrategicPatch:
         """Fields that the patch sets twice."""
         return strict_errors(None, self._repeated) if self._repeated is not None else []
 
-    def refusal(self, outcome: Object) -> tuple[str, str | None]:
-        """How the patch shows in an error about what it makes of an object, and why its kind cannot hold that.
+    def shown(self) -> str:
+        """How the patch shows in an error about what it makes of an object."""
+        return go_value(orjson.loads(self._encoded))
 
-        The reason is None when it is what decoding says.
-        """
-        return go_value(orjson.loads(self._encoded)), mismatch(self._schema, outcome)
+    def restored(self, outcome: Object) -> Object:
+        """An outcome that does not decode, with its numbers as Go converts them. Raises DecodeError."""
+        if wrong := mismatch(self._schema, outcome):
+            raise DecodeError(wrong)
+        return cast(Object, restored(self._schema, outcome))
 
     def apply(self, document: Object) -> Object:
         """The patched object. `document` is consumed: its parts are merged in place.
@@ -95,7 +101,7 @@ def go_value(value: Any) -> str:
         return "<nil>"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    return go_float(value) if isinstance(value, float) else str(value)
 
 
 def _field(schema: Schema | None, name: str) -> Field | None:

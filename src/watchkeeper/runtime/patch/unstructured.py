@@ -1,17 +1,21 @@
-"""Why a strategic merge patch makes an object that its kind cannot hold, as the reference's converter says it.
+"""What the reference's converter makes of an object whose values are no text any more, and why it cannot hold it.
 
-The outcomes of the other patches are encoded and decoded again, so that a wrong type is an error of the JSON decoder;
-the outcome of a strategic merge is copied field by field into the Go type, which knows other words and stops at the
-first fault.
+The outcomes of JSON patches and merge patches are encoded and decoded again, so that a wrong type is an error of the
+JSON decoder. The outcome of a strategic merge or of server-side apply is copied field by field into the Go type, which
+knows other words, stops at the first fault, and takes numbers as Go converts them: 2.0 is the integer 2, what is too
+large for its field is cut off.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 from watchkeeper.runtime.base64_text import Base64Error, canonical_base64
 from watchkeeper.runtime.schema import Schema, SchemaType
+from watchkeeper.runtime.unmarshal import refusal_alone
 
 _KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", list: "slice", dict: "map"}
 _SCALARS = {SchemaType.STRING: "string", SchemaType.BOOLEAN: "bool", SchemaType.NUMBER: "float64"}
@@ -20,9 +24,11 @@ _SELF_DECODING = frozenset({"quantity", "date-time", "micro-time", "duration", "
 
 
 def mismatch(schema: Schema, value: Any) -> str | None:
-    """The first fault in the order of the schema's fields; None when types fit, or a type decodes itself."""
-    if value is None or schema.format in _SELF_DECODING:
+    """The first fault in the order of the schema's fields; None when there is none."""
+    if value is None:
         return None
+    if schema.format in _SELF_DECODING or schema.type is SchemaType.INT_OR_STRING:
+        return refusal_alone(schema, as_json(value))
     if schema.type is SchemaType.STRUCT:
         return _struct(schema, value)
     if schema.type is SchemaType.LIST:
@@ -79,3 +85,64 @@ def _bytes(value: Any) -> str | None:
     except Base64Error as error:
         return f"error decoding from json: {error}"
     return None
+
+
+def restored(schema: Schema, value: Any) -> Any:
+    """A value that fits its schema, with numbers as the converter leaves them; containers are changed in place."""
+    kind = value.__class__
+    if schema.type is SchemaType.STRUCT and kind is dict:
+        for name, field in schema.fields.items():
+            if name in value:
+                value[name] = restored(field.schema, value[name])
+    elif schema.type is SchemaType.LIST and kind is list and schema.element is not None:
+        value[:] = [restored(schema.element, item) for item in value]
+    elif schema.type is SchemaType.MAP and kind is dict and schema.element is not None:
+        for key, item in value.items():
+            value[key] = restored(schema.element, item)
+    elif schema.type is SchemaType.INTEGER:
+        return _cut_off(value, _BITS.get(schema.format, 64), signed=not schema.format.startswith("u"))
+    elif schema.type is not SchemaType.NUMBER:
+        return as_json(value)
+    return value
+
+
+_BITS = {"int32": 32, "uint32": 32}
+
+
+def _cut_off(value: Any, bits: int, *, signed: bool) -> Any:
+    """A number as Go converts it to an integer of so many bits, on the machines that it mostly runs on."""
+    if value.__class__ is float:
+        value = int(value) if -(2.0**63) <= value < 2.0**63 else -(2**63)
+    if value.__class__ is not int:
+        return value
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if signed and value >> (bits - 1) else value
+
+
+def as_json(value: Any) -> Any:
+    """A value that was written as JSON by Go and read again: whole floats below 1e21 are written as integers."""
+    if value.__class__ is float:
+        return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value
+    if value.__class__ is list:
+        return [as_json(item) for item in value]
+    if value.__class__ is dict:
+        return {key: as_json(item) for key, item in value.items()}
+    return value
+
+
+_MAY_BE_LARGE = re.compile(rb"[0-9]{19}")
+
+
+def go_numbers(body: bytes, value: Any) -> Any:
+    """What was read from a body, with floats for integers that are too large for Go's int64."""
+    return _with_floats(value) if _MAY_BE_LARGE.search(body) else value
+
+
+def _with_floats(value: Any) -> Any:
+    if value.__class__ is int:
+        return value if -(2**63) <= value < 2**63 else float(value)
+    if value.__class__ is list:
+        return [_with_floats(item) for item in value]
+    if value.__class__ is dict:
+        return {key: _with_floats(item) for key, item in value.items()}
+    return value
