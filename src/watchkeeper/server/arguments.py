@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
 from watchkeeper.server.durations import seconds
 from watchkeeper.server.options import CONTROLLERS, DEFAULT_CONTROLLERS, DEFAULT_PORT, ServeOptions, default_data_dir
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
@@ -119,6 +120,10 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--token-auth-file", 'further tokens, CSV: token,user,uid,"group1,group2"', kind=Path, metavar="FILE")
     a.add("--service-account-signing-key-file", "EC key of service account tokens, the same for all servers of a store",
           kind=Path, metavar="FILE")  # fmt: skip
+    a.add("--service-cluster-ip-range", "networks that Services get addresses from, one per IP family", kind=_names,
+          default=(DEFAULT_NETWORK,), metavar="CIDR")  # fmt: skip
+    a.add("--service-node-port-range", "ports that Services get as node ports", metavar="RANGE",
+          default="-".join(map(str, DEFAULT_NODE_PORTS)))  # fmt: skip
     a.add_switch("--anonymous-auth", "let requests without credentials be system:anonymous", default=True)
     a.add("--authorization", "RBAC or AlwaysAllow", default="RBAC", metavar="MODE")
     a.add("--kubeconfig", "where to write a kubeconfig (default: in --data-dir)", kind=Path, metavar="PATH")

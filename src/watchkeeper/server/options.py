@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.own_service import is_advertisable
+from watchkeeper.server.service_ranges import node_ports, service_networks
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
 from watchkeeper.storage.interface import RESOURCE_PREFIX
 from watchkeeper.storage.leases import REUSE_SECONDS
@@ -93,6 +95,10 @@ class ServeOptions:
     service_account_signing_key_file: Path | None = None
     """The key of service account tokens, which servers on one store share; None is one of this server's own."""
     anonymous_auth: bool = True
+    service_cluster_ip_range: tuple[str, ...] = (DEFAULT_NETWORK,)
+    """The networks that Services get addresses from: one, or one per IP family, the preferred family first."""
+    service_node_port_range: str = "-".join(map(str, DEFAULT_NODE_PORTS))
+    """The ports that Services get as node ports, such as `30000-32767`."""
     kubeconfig: Path | None = None
     """Where to write a kubeconfig; None is in the data directory."""
     controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
@@ -151,6 +157,8 @@ class ServeOptions:
             raise StartupError("--insecure-http leaves no room for certificates")
         if self.advertise_address and not is_advertisable(self.advertise_address):
             raise StartupError(f"--advertise-address {self.advertise_address} is no address that others could reach")
+        service_networks(self.service_cluster_ip_range)
+        node_ports(self.service_node_port_range)
         if not 0 <= self.port <= 65535:
             raise StartupError(f"--port {self.port} is not between 0 and 65535")
         if not self.tcp and self.unix_socket is None:

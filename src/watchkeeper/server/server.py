@@ -55,8 +55,8 @@ from watchkeeper.server.own_service import advertised_address
 from watchkeeper.server.policy_feed import RESOURCES, Followed, PolicyFeed
 from watchkeeper.server.runtime_config import served_resources
 from watchkeeper.server.service_account_key import service_account_key
-from watchkeeper.server.service_sharing import is_shared
 from watchkeeper.server.service_ranges import node_ports, service_networks
+from watchkeeper.server.service_sharing import is_shared
 from watchkeeper.server.sockets import open_tcp, open_unix
 from watchkeeper.server.start_hooks import hooks_taken
 from watchkeeper.server.storage import check_encryption, open_factory, storage_factory
