@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from watchkeeper.apis.apiregistration import schemas as apiregistration
 from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.protobuf import Messages, ProtobufError, ProtobufReader, read_envelope
@@ -92,4 +93,4 @@ def _messages() -> Messages:
     messages[_V1BETA1_DEPLOYMENT] = {**deployment, 2: ("spec", f"{_V1BETA1}DeploymentSpec", "")}
     messages[f"{_V1BETA1}DeploymentSpec"] = {**spec, 8: ("rollbackTo", f"{_V1BETA1}RollbackConfig", "")}
     messages[f"{_V1BETA1}RollbackConfig"] = {1: ("revision", "int64", "")}
-    return messages
+    return messages | apiregistration.messages()

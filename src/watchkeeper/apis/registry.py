@@ -70,6 +70,7 @@ MODULES: tuple[str, ...] = (
     "watchkeeper.apis.admissionregistration.webhooks",
     "watchkeeper.apis.admissionregistration.validating",
     "watchkeeper.apis.admissionregistration.mutating",
+    "watchkeeper.apis.apiregistration.apiservice",
     "watchkeeper.apis.flowcontrol.flowschema",
     "watchkeeper.apis.flowcontrol.prioritylevel",
     "watchkeeper.apis.rbac.roles",

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 import gzip
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from watchkeeper.apis.apiregistration import schemas as apiregistration
 from watchkeeper.apis.apps.beta_schemas import beta_kinds, beta_resources, definitions_of
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
 from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
@@ -50,8 +51,12 @@ def schema_data() -> SchemaData:
     definitions = {node.name: node for node, entry in named if "variant" not in entry}
     served = tuple(_resource(entry) for entry in raw["resources"])
     older = beta_kinds(kinds)
+    registration = apiregistration.describe(kinds, definitions)
     return SchemaData(
-        {**kinds, **older}, {**definitions, **definitions_of(older)}, served, tuple(beta_resources(served))
+        {**kinds, **older, **registration.kinds},
+        {**definitions, **definitions_of(older), **registration.definitions},
+        _ahead(served, registration.resource),
+        tuple(beta_resources(served)),
     )
 
 
@@ -83,6 +88,12 @@ def reset_status(obj: dict[str, Any], gvk: GroupVersionKind) -> None:
         obj["status"] = zero_field(field)
     else:
         obj.pop("status", None)
+
+
+def _ahead(served: Sequence[ResourceInfo], first: ResourceInfo) -> tuple[ResourceInfo, ...]:
+    """What is served with one resource ahead of those of all named groups."""
+    at = next(i for i, info in enumerate(served) if info.gvr.group)
+    return (*served[:at], first, *served[at:])
 
 
 def _nodes(entries: list[dict[str, Any]]) -> list[Schema]:

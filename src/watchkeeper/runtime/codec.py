@@ -26,8 +26,11 @@ _SUMMARY_LENGTH = 30
 _HEADER_TYPE = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _SCHEME_NAME = "pkg/api/legacyscheme/scheme.go:30"
 """How the reference names its scheme in errors."""
-_OTHER_SCHEME_NAMES = {"apiextensions.k8s.io": "pkg/apiserver/apiserver.go:55"}
-"""By the group of the resource: schemes of its own."""
+_OTHER_SCHEME_NAMES = {
+    "apiextensions.k8s.io": "pkg/apiserver/apiserver.go:55",
+    "apiregistration.k8s.io": "pkg/apiserver/scheme/scheme.go:28",
+}
+"""Of groups that have a scheme to themselves, in which no kinds of others are."""
 _OPTIONS_SCHEME_NAME = "pkg/apis/meta/internalversion/scheme/register.go:27"
 """And the one that has options."""
 _WRITE_OPTIONS = frozenset({"DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions"})
@@ -240,6 +243,8 @@ def _kind(scheme: Scheme, expected: Kind, gvk: GroupVersionKind) -> Kind:
         return replace(scheme.kind(GroupVersionKind("", "v1", gvk.kind)), gvk=gvk)
     if gvk.group == META_GROUP:
         raise NotRegistered(gvk)  # what others may ask for, but not send
+    if gvk.group != expected.gvk.group and not _OTHER_SCHEME_NAMES.keys().isdisjoint((gvk.group, expected.gvk.group)):
+        raise NotRegistered(gvk)
     if gvk.kind == expected.gvk.kind and gvk.api_version in expected.retired and not scheme.recognizes(gvk):
         return replace(expected, gvk=gvk)
     return scheme.kind(gvk)
