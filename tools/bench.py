@@ -98,11 +98,11 @@ def compare_rounds(command: list[str], rounds: int, reference: dict[str, Any]) -
             steady = max(before, after) < min(before, after) * _STEADY
             if steady or (not scaled and attempt == rounds * 3 - 1):
                 scaled.append(found[name]["cpu_ms_per_op"] * reference["calibration_cpu_ms"] * 2 / (before + after))
-            if len(scaled) == rounds:
-                break
             size = next(
                 (f"{found[name][key]} {key}" for key in ("mb", "events", "ops", "items") if key in found[name]), ""
             )
+            if len(scaled) == rounds:
+                break
         median = statistics.median(scaled)
         print(
             f"{name:20} {median:18.4f} {min(scaled):9.4f} {max(scaled):9.4f} {theirs.get(name, 0):10.4f}   {size}",
