@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
@@ -176,3 +177,31 @@ def test_a_mark_was_never_created(server: Handle) -> None:
     assert sorted(partial["metadata"]) == ["annotations", "resourceVersion"]
     roles = first_mark(server, "/apis/rbac.authorization.k8s.io/v1/clusterroles", TABLE)
     assert roles["rows"][0]["cells"] == ["", "0001-01-01T00:00:00Z"]
+
+
+def refusal(server: Handle, path: str, accept: str) -> tuple[int, str]:
+    headers = {"Authorization": f"Bearer {server.token}", "Accept": accept}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(server.url + path, headers=headers), timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_a_form_that_only_lists_have_is_refused_after_all_else() -> None:
+    with InProcess(insecure_http=True, controllers=()) as server:
+        wrong = "/api/v1/services?watch=1&labelSelector=a+in"
+        code, text = refusal(server, wrong, "application/yaml")
+        assert (code, "unable to parse requirement" in text) == (400, True)
+        assert refusal(server, wrong, "text/html")[0] == 406
+        assert refusal(server, "/api/v1/services?watch=1", "application/yaml")[0] == 406
+
+
+def test_a_watch_whose_time_is_over_before_it_begins_sends_nothing(server: Handle) -> None:
+    assert refusal(server, "/api/v1/services?watch=1&timeoutSeconds=-5", "application/json") == (200, "")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/watch", "/api/v1/proxy/", "/apis/apps/v1/watch?a=b"])
+def test_an_old_path_that_ends_with_its_verb_asks_nothing(server: Handle, path: str) -> None:
+    said = "failed to create RequestInfo: unable to determine kind and namespace from url"
+    assert refusal(server, path, "*/*") == (500, f'Internal Server Error: "{path}": {said}, {path}\n')

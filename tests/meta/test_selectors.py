@@ -161,3 +161,9 @@ def test_a_transform_renames_drops_and_refuses_fields() -> None:
 def test_a_value_survives_escaping() -> None:
     value = r"a,b=c\d"
     assert fields.parse(f"f={fields.escape(value)}").exact("f") == value
+
+
+@pytest.mark.parametrize("text", ["=", "==", "!=", "=,!="])
+def test_a_field_term_of_two_empty_texts_asks_nothing(text: str) -> None:
+    assert fields.parse(text).is_empty()
+    assert str(fields.parse(f"{text},metadata.name=a")) == "metadata.name=a"

@@ -20,6 +20,7 @@ def token(text: str | bytes) -> str:
     [
         ("%%%", "illegal base64 data at input byte 0"),
         ("x", "illegal base64 data at input byte 0"),
+        ("aé", "illegal base64 data at input byte 1"),
         ("abcde", "illegal base64 data at input byte 4"),
         ("abc", "invalid character 'i' looking for beginning of value"),
         (token("{"), "unexpected end of JSON input"),

@@ -29,6 +29,10 @@ log = logging.getLogger(__name__)
 
 PathHandler = Callable[[Request], "Response | Awaitable[Response]"]
 _CLIENT_CLOSED = 499
+_UNFINISHED = (
+    'Internal Server Error: "{url}": failed to create RequestInfo: '
+    "unable to determine kind and namespace from url, {url}\n"
+)
 
 
 class App:
@@ -161,6 +165,8 @@ class App:
 
     def _path(self, request: Request) -> Response | Awaitable[Response]:
         path = request.path
+        if request.info.parts:
+            return text_response(500, _UNFINISHED.format(url=f"{path}?{request.query}" if request.query else path))
         handler = self.paths.get(path)
         if handler is None and path.startswith(("/api/", "/apis/")):
             handler = self.paths.get(path.rstrip("/"))

@@ -105,7 +105,8 @@ def parse(text: str, transform: Transform | None = None) -> FieldSelector:
         field, operator, value = _split_term(part)
         if not operator:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
-        terms.append(FieldTerm(field, _unescape(value), operator == "!="))
+        if field or value:  # a term of two empty texts asks nothing
+            terms.append(FieldTerm(field, _unescape(value), operator == "!="))
     selector = FieldSelector(terms) if terms else EVERYTHING
     return selector if transform is None else selector.transform(transform)
 

@@ -25,7 +25,8 @@ class RequestInfo:
     subresource: str = ""
     name: str = ""
     parts: tuple[str, ...] = ()
-    """The path from the resource on, namespace taken off."""
+    """The path from the resource on, namespace taken off. Of what is no resource request: the verb that a path of the
+    old form ends with, which then says nothing of what to watch."""
     deprecated_watch: bool = False
     """Whether the path was of the old /watch/ form."""
     long_running: bool = False
@@ -33,6 +34,7 @@ class RequestInfo:
 
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_VERBS_IN_PATHS = frozenset({"watch", "proxy"})
 _LONG_RUNNING_VERBS = frozenset({"watch", "proxy"})
 _LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
@@ -54,7 +56,9 @@ def parse_request_info(method: str, path: str, query: str) -> RequestInfo:
         group, version, rest = "", parts[1], parts[2:]
     verb = _VERBS.get(method, "")
     deprecated_watch = False
-    if rest[0] in ("watch", "proxy") and len(rest) > 1:
+    if rest[0] in _VERBS_IN_PATHS and len(rest) == 1:
+        return RequestInfo(is_resource=False, path=path, verb=method.lower(), parts=tuple(rest))
+    if rest[0] in _VERBS_IN_PATHS:
         deprecated_watch = rest[0] == "watch"
         verb, rest = rest[0], rest[1:]
     namespace = ""

@@ -7,7 +7,6 @@ the listed prefix. Revision -1 means: go on at the latest revision, giving up on
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import posixpath
 from typing import Any, TypeVar
@@ -94,6 +93,6 @@ def _decode_base64(token: str) -> bytes:
         raise ValueError(f"illegal base64 data at input byte {at}")
     try:
         return base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-    except binascii.Error:
+    except ValueError:  # also for text beyond ASCII
         bad = next((i for i, c in enumerate(token) if not (c.isascii() and (c.isalnum() or c in "-_"))), len(token) - 1)
         raise ValueError(f"illegal base64 data at input byte {bad}") from None

@@ -528,15 +528,15 @@ def test_a_slow_reader_of_a_burst_is_served_in_full_or_ended_never_cut_short() -
     on_stage(test)
 
 
-def test_a_list_that_goes_on_is_limited_even_where_any_version_will_do() -> None:
+def test_a_list_that_goes_on_at_any_version_holds_all_the_rest_whatever_its_limit() -> None:
     async def test(stage: Stage) -> None:
         for name in "abcd":
             await stage.create(name)
         first = await stage.cacher.get_list(ROOT, ListOptions(limit=1))
         options = ListOptions(limit=2, resource_version="0", continue_token=first.continue_token)
         page = await stage.cacher.get_list(ROOT, options)
-        assert [item.key for item in page.items] == [ROOT + "b", ROOT + "c"]
-        assert page.remaining == 1
+        assert [item.key for item in page.items] == [ROOT + "b", ROOT + "c", ROOT + "d"]
+        assert page.remaining is None
         assert len((await stage.cacher.get_list(ROOT, ListOptions(limit=2, resource_version="0"))).items) == 4
 
     on_stage(test)
@@ -552,5 +552,17 @@ def test_a_full_page_goes_on_as_long_as_there_is_anything_behind_it(limit: int, 
         page = await stage.cacher.get_list(ROOT, ListOptions(limit=limit, predicate=by("app=x")))
         assert len(page.items) == min(limit, 2)
         assert bool(page.continue_token) is more
+
+    on_stage(test)
+
+
+def test_a_full_page_of_objects_of_one_name_goes_on_as_long_as_there_is_anything_behind_it() -> None:
+    async def test(stage: Stage) -> None:
+        for name in "abc":
+            await stage.create(name)
+        options = ListOptions(limit=1, predicate=by(field="metadata.name=a"))
+        assert (await stage.cacher.get_list(ROOT, options)).continue_token
+        options = ListOptions(limit=1, predicate=by(field="metadata.name=c"))
+        assert not (await stage.cacher.get_list(ROOT, options)).continue_token
 
     on_stage(test)

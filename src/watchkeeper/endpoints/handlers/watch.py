@@ -11,13 +11,14 @@ from typing import cast
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.handlers.common import context, predicate
-from watchkeeper.endpoints.negotiation import PROTOBUF, negotiate_watch
+from watchkeeper.endpoints.negotiation import PROTOBUF, negotiate, negotiate_watch
 from watchkeeper.endpoints.params import ListParams, read_list_params
 from watchkeeper.endpoints.render import EventWriter, ProtobufEvents, no_protobuf, renderer_for
 from watchkeeper.endpoints.response import JSON, Header, Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.endpoints.websocket import handshake, is_websocket
 from watchkeeper.meta import errors
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
 from watchkeeper.storage.interface import EventType, Match, PushingWatcher, Watcher, WatchEvent, WatchOptions
@@ -47,8 +48,15 @@ async def _opened(request: Request, scope: Scope, *, joined: bool = True) -> Wat
 
 async def open_watch(request: Request, scope: Scope) -> tuple[EventWriter, Watcher, float]:
     """What a watch needs, whatever carries it: how to write events, where they come from, and for how many seconds."""
-    accepted = negotiate_watch(request, protobuf=scope.kind.builtin, binary=not is_websocket(request))
+    try:
+        accepted = negotiate_watch(request, protobuf=scope.kind.builtin, binary=not is_websocket(request))
+    except ApiError:
+        # Of a form that only lists have, a watch is told when all else about it is right.
+        negotiate(request, protobuf=scope.kind.builtin)
+        predicate(request, scope, read_list_params(request, watch=True))
+        raise
     params = read_list_params(request, watch=True)
+    selected = predicate(request, scope, params)
     renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
     writer: EventWriter = renderer
     if accepted.media_type == PROTOBUF:
@@ -61,7 +69,7 @@ async def open_watch(request: Request, scope: Scope) -> tuple[EventWriter, Watch
         match=Match(params.match) if params.match in ("Exact", "NotOlderThan") else Match.UNSET,
         send_initial_events=params.send_initial_events,
         bookmarks=params.allow_bookmarks,
-        predicate=predicate(request, scope, params),
+        predicate=selected,
         deadline=asyncio.get_running_loop().time() + timeout,
     )
     watcher = await scope.store.watch(context(request, scope), options)
@@ -157,6 +165,8 @@ class WatchStream:
         try:
             # An empty piece makes the response begin before there is an event to send.
             yield b""
+            if self.timeout < 0:
+                return  # its time was over before it began
             while batch := await watcher.next_batch():
                 for frames in self._frames(batch):
                     yield frames

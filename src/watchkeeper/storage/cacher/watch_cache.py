@@ -46,6 +46,8 @@ class WatchCache:
         self.snapshot = Snapshot()
         self.history = history if history is not None else History()
         self.indexes = Indexes(index_fields)
+        self._triggers = frozenset(index_fields) - {"metadata.name"}
+        """The fields that the reference has an index of, too: by names it looks for one object, or at all of them."""
         self.broken: dict[str, CorruptObject] = {}
         """Keys whose objects cannot be read: lists that include them fail and say so."""
         self._pasts: dict[int, Past] = {}
@@ -123,7 +125,7 @@ class WatchCache:
     def list_latest(self, prefix: str, start: str, options: ListOptions, revision: int) -> ListResult:
         """The present state under a prefix, from `start` on, called `revision`."""
         self.raise_if_broken(prefix)
-        limit = options.limit if start or options.resource_version != "0" else 0
+        limit = _limit(options)
         if not prefix.endswith("/"):
             stored = self.snapshot.get(prefix)
             found = [stored] if stored is not None else []
@@ -153,7 +155,7 @@ class WatchCache:
         if past is None:
             return None
         self.raise_if_broken(prefix)
-        limit = options.limit
+        limit = _limit(options)
         if options.predicate.is_empty():
             items = past.objects(self.snapshot, prefix, start or prefix, max(limit, 0))
             if limit <= 0 or len(items) < limit:
@@ -233,7 +235,7 @@ class WatchCache:
                 if len(items) == limit:
                     following = stored.key + "\0"
                     more = i < len(candidates) - 1
-                    if not more and self.indexes.fields.isdisjoint(predicate.field.choices()):
+                    if not more and self._triggers.isdisjoint(predicate.field.choices()):
                         more = has_more(following)
                     token = continue_token.encode(following, prefix, revision) if more else ""
                     return ListResult(items, revision, token)
@@ -249,6 +251,11 @@ class WatchCache:
         if prefix.endswith("/"):
             return [event for event in events if event.key.startswith(prefix)]
         return [event for event in events if event.key == prefix]
+
+
+def _limit(options: ListOptions) -> int:
+    """How long a page may be, 0 for no limit: who is content with any version gets all, as in the reference."""
+    return options.limit if options.resource_version != "0" else 0
 
 
 def _selected(candidates: list[StoredObject], predicate: SelectionPredicate) -> list[StoredObject]:
