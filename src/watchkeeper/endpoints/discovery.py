@@ -86,6 +86,10 @@ class Discovery:
     def __init__(self, groups: Iterable[DiscoveryGroup] = ()) -> None:
         self._groups = {group.name: GroupEntry(group) for group in groups}
         self._first = frozenset(self._groups)
+        self._elsewhere: dict[str, tuple[DiscoveryVersion, ...]] = {}
+        """By group: the versions of which only APIServices tell."""
+        self.on_change: list[Callable[[str], None]] = []
+        """Called with the name of a group that has changed."""
         self._aggregated_core: Aggregated | None = None
         self._aggregated_groups: Aggregated | None = None
         self._group_list: bytes | None = None
@@ -94,18 +98,37 @@ class Discovery:
         return f"<Discovery: {len(self._groups)} groups>"
 
     def set_group(self, group: DiscoveryGroup) -> None:
-        """Add a group, or replace it. What it says is encoded at once, so that whoever asks first need not wait."""
-        before = self._groups.get(group.name)
-        if before is not None and before.group == group:
-            return
-        entry = self._groups[group.name] = GroupEntry(group, before)
-        _ = entry.aggregated, entry.listed
-        self._forget()
+        """Add a group, or replace what is served here of it."""
+        self._set(group.name, group.versions)
 
     def remove_group(self, name: str) -> None:
-        """Forget a group; unknown ones are ignored."""
-        if self._groups.pop(name, None) is not None:
-            self._forget()
+        """Forget what is served here of a group; unknown ones are ignored."""
+        self._set(name, ())
+
+    def set_elsewhere(self, name: str, versions: tuple[DiscoveryVersion, ...]) -> None:
+        """Tell of versions of a group that are not served here; those that are, come first."""
+        if versions:
+            self._elsewhere[name] = versions
+        else:
+            self._elsewhere.pop(name, None)
+        found = self._groups.get(name)
+        self._set(name, tuple(v for v in found.group.versions if not v.elsewhere) if found is not None else ())
+
+    def _set(self, name: str, served: tuple[DiscoveryVersion, ...]) -> None:
+        """Tell of a group. What it says is encoded at once, so that whoever asks first need not wait."""
+        here = {v.version for v in served}
+        others = tuple(v for v in self._elsewhere.get(name, ()) if v.version not in here)
+        before = self._groups.get(name)
+        if (served + others) == (before.group.versions if before is not None else ()):
+            return
+        if served or others:
+            entry = self._groups[name] = GroupEntry(DiscoveryGroup(name, served + others), before)
+            _ = entry.aggregated, entry.listed
+        else:
+            del self._groups[name]
+        self._forget()
+        for callback in self.on_change:
+            callback(name)
 
     def _forget(self) -> None:
         self._aggregated_core = self._aggregated_groups = self._group_list = None

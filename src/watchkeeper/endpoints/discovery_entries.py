@@ -28,6 +28,10 @@ class DiscoveryVersion:
     """Resource -> the kind and version that it is stored as; none for what is not stored."""
     custom: bool = False
     """Whether its resources are custom, which name their kinds in full in the aggregated form."""
+    elsewhere: bool = False
+    """Whether an APIService alone tells of it: nothing of it is served here."""
+    remote: bool = False
+    """Whether that says where it is served; what there is cannot be told here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +71,13 @@ class GroupEntry:
 
     @property
     def aggregated(self) -> bytes:
-        """The group's item in the aggregated form."""
+        """The group's item in the aggregated form, "" when there is nothing to tell."""
         if self._aggregated is None:
             metadata = {"name": self.group.name} if self.group.name else {}
-            versions = b",".join([version.aggregated() for version in self._versions.values()])
-            self._aggregated = b'{"metadata":%b,"versions":[%b]}' % (orjson.dumps(metadata), versions)
+            versions = b",".join(filter(None, [version.aggregated() for version in self._versions.values()]))
+            self._aggregated = (
+                b'{"metadata":%b,"versions":[%b]}' % (orjson.dumps(metadata), versions) if versions else b""
+            )
         return self._aggregated
 
     @property
@@ -119,11 +125,16 @@ class _VersionEntry:
             self._resources[name] = entry
 
     def aggregated(self) -> bytes:
+        if self._served.elsewhere:
+            stale = b'{"version":%b,"freshness":"Stale"}' % orjson.dumps(self._served.version)
+            return stale if self._served.remote else b""
         resources = b",".join([entry.aggregated for entry in self._resources.values()])
         version = orjson.dumps(self._served.version)
         return b'{"version":%b,"resources":[%b],"freshness":"Current"}' % (version, resources)
 
-    def resource_list(self) -> bytes:
+    def resource_list(self) -> bytes | None:
+        if self._served.elsewhere:
+            return None
         if self._resource_list is None:
             head = {"kind": "APIResourceList", **({"apiVersion": "v1"} if self._served_at.group else {})}
             head["groupVersion"] = str(self._served_at)
@@ -203,7 +214,7 @@ def _entry(
 def aggregated_list(items: Iterable[bytes]) -> bytes:
     """The document of the aggregated form, from the items of groups."""
     head = b'{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":['
-    return b"%b%b]}\n" % (head, b",".join(items))
+    return b"%b%b]}\n" % (head, b",".join(filter(None, items)))
 
 
 def group_list(items: Iterable[bytes]) -> bytes:

@@ -16,6 +16,7 @@ from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.endpoints.scope import Scope, ServedResource, ServedTable
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupVersion
 from watchkeeper.request.info import RequestInfo
 from watchkeeper.request.request import Request
 
@@ -112,6 +113,8 @@ class Router:
         return scope is not None and "connect" in scope.verbs
 
     def _unknown(self, info: RequestInfo) -> Response:
+        if self.served.remote and GroupVersion(info.group, info.version) in self.served.remote:
+            return unavailable()
         nameless = not info.group and info.api_prefix == "apis"
         if nameless or not self.served.has_group(info.group) or self.served.is_custom_group(info.group):
             return text_response(404, "404 page not found\n")
@@ -178,6 +181,11 @@ def _warn(found: ServedResource, request: Request, of_kind: str = "") -> None:
     """Tell who uses a deprecated version, if need be of a subresource's own kind; not who is refused the method."""
     if text := of_kind or found.warning:
         request.warn(text)
+
+
+def unavailable() -> Response:
+    """What is said in place of a server that cannot be reached."""
+    return text_response(503, "service unavailable\n")
 
 
 def not_found() -> ApiError:

@@ -12,7 +12,7 @@ from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.endpoints.encodings import Encodings
-from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.scheme import Kind, Scheme
 from watchkeeper.storage.interface import Watcher
 
@@ -175,6 +175,8 @@ class ServedTable:
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, dict[str, ServedResource]]] = {}
         self._custom: set[str] = set()
+        self.remote: set[GroupVersion] = set()
+        """What is served elsewhere, unless it is served here, too."""
         self.generation = 0
         """Counts changes; whoever caches something made of the table compares it."""
         self.on_change: list[Callable[[ServedResource], None]] = []

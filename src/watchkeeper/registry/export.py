@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from watchkeeper.apis.apiregistration.apiservice import MANAGED
 from watchkeeper.apis.networking.ipaddress import MANAGER, MANAGER_LABEL
 from watchkeeper.registry.export_kinds import CLEANERS, group_kind
 
@@ -101,7 +102,7 @@ def is_exportable(obj: Object) -> bool:
         return False
     if meta.get("deletionTimestamp") or any(owner.get("controller") for owner in meta.get("ownerReferences") or ()):
         return False
-    if _BOOTSTRAPPED in labels or labels.get(MANAGER_LABEL) == MANAGER:
+    if _BOOTSTRAPPED in labels or MANAGED in labels or labels.get(MANAGER_LABEL) == MANAGER:
         return False
     if (meta.get("annotations") or {}).get(_KEPT_UP_TO_DATE) == "true":
         return False

@@ -36,10 +36,13 @@ from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
-from watchkeeper.server import admission_policies, admission_webhooks, policy_feed
+from watchkeeper.server import admission_policies, admission_webhooks, api_services, policy_feed
 from watchkeeper.server.admission_plugins import builtin_plugins
 from watchkeeper.server.admission_policies import AdmissionPolicies
 from watchkeeper.server.admission_webhooks import AdmissionWebhooks
+from watchkeeper.server.api_availability import ApiAvailability
+from watchkeeper.server.api_registration import ApiRegistration
+from watchkeeper.server.api_services import ApiServices
 from watchkeeper.server.custom_resources import DEFINITIONS, STORES, CustomResourceSupport, with_definitions
 from watchkeeper.server.equivalents import ServedEquivalents
 from watchkeeper.server.field_managers import field_manager_for
@@ -62,6 +65,7 @@ FOLLOWED = (
     *policy_feed.RESOURCES.values(),
     *admission_policies.RESOURCES.values(),
     *admission_webhooks.RESOURCES.values(),
+    *api_services.RESOURCES.values(),
 )
 """What requests are judged by."""
 
@@ -156,6 +160,7 @@ class Assembly:
                 self.registry.store(info)
         installer.install(options.resources)
         self.discovery = Discovery(groups_of(options.resources, lambda gvk: self.scheme.kind(gvk).hub))
+        self.api_services = ApiServices(self.served, self.discovery)
         self.openapi = OpenAPI(options.resources, f"{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}")
         definitions = next(info for info in resources() if info.group_resource == DEFINITIONS)
         self.custom = CustomResourceSupport(
@@ -195,7 +200,23 @@ class Assembly:
             *shared,
             ("admission-policies", self.policies, admission_policies.RESOURCES),
             ("admission-webhooks", self.webhooks, admission_webhooks.RESOURCES),
+            ("api-services", self.api_services, api_services.RESOURCES),
         ]
+
+    def registration(self) -> ApiRegistration:
+        """Who keeps the APIServices of custom resources."""
+        builtin = frozenset(each["metadata"]["name"] for each in self.builtin_services())
+        return ApiRegistration(
+            self.api_services, self.registry.find(api_services.API_SERVICES), self.discovery, builtin
+        )
+
+    def availability(self) -> ApiAvailability:
+        """Who tells which remote APIServices can be reached."""
+        return ApiAvailability(self.api_services, self.registry.find(api_services.API_SERVICES), self.stored)
+
+    def builtin_services(self) -> list[dict[str, Any]]:
+        """The APIServices of what is built in."""
+        return api_services.builtin_services(self.options.resources)
 
     def _plugins(self) -> list[Plugin]:
         return [

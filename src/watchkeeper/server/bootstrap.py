@@ -21,7 +21,7 @@ from watchkeeper.registry.rest import Context, CreateOptions
 from watchkeeper.registry.store import Store
 from watchkeeper.request.user import LOOPBACK
 from watchkeeper.runtime.scheme import Scheme
-from watchkeeper.server import flow_control, own_service
+from watchkeeper.server import api_services, flow_control, own_service
 from watchkeeper.storage.errors import CorruptObjects, KeyNotFound, StorageError
 from watchkeeper.storage.interface import ListOptions, StoredObject
 
@@ -86,6 +86,10 @@ class Bootstrap:
             reconcile=_updated_spec,
             status=lambda schema: flow_control.dangling_condition(schema, now_text()),
         )
+
+    async def api_services(self, services: Iterable[Object]) -> None:
+        """Create the APIServices of what is built in."""
+        await self._ensure(services, reconcile=api_services.reconciled)
 
     async def own_service(self, networks: tuple[str, ...], port: int, client_ca: str) -> None:
         """Create the Service of the server, which listens on `port`."""

@@ -187,6 +187,10 @@ class Server:
             self.assembly.custom.declare(options.app)
         if options.crds is not None:
             await self.assembly.custom.install(options.crds)
+        if not options.read_only:
+            for keeper in (self.assembly.registration(), self.assembly.availability()):
+                self._undo.append((repr(keeper), keeper.close))
+                keeper.start()
         app = await self._app(authorizer, authenticator, signer)
         self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
         self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))
@@ -266,6 +270,7 @@ class Server:
         await bootstrap.namespaces()
         await bootstrap.priority_classes()
         await bootstrap.flow_control()
+        await bootstrap.api_services(self.assembly.builtin_services())
         authorities = options.client_ca.read_text() if options.client_ca is not None else ""
         networks = tuple(self.assembly.options.service_networks)
         await bootstrap.own_service(networks, port or DEFAULT_PORT, authorities)

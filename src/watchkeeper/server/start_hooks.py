@@ -17,6 +17,8 @@ _OBJECTS = (
     "bootstrap-controller",
     "start-kubernetes-service-cidr-controller",
 )
+_REGISTRATION = ("apiservice-registration-controller", "kube-apiserver-autoregistration")
+_REGISTERED = "autoregister-completion"
 _POLICIES = "start-apiserver-admission-initializer"
 _ROLES = "rbac/bootstrap-roles"
 
@@ -28,4 +30,6 @@ def hooks_taken(options: ServeOptions) -> list[str]:
         hooks += _OBJECTS
         if options.authorization == "RBAC":
             hooks.append(_ROLES)
-    return [_HOOK + name for name in hooks]
+        hooks += _REGISTRATION
+    checks = [_HOOK + name for name in hooks]
+    return checks if options.read_only else [*checks, _REGISTERED]

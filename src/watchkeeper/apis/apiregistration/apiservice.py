@@ -23,6 +23,8 @@ from watchkeeper.runtime.timestamps import time_text
 
 Object = dict[str, Any]
 
+MANAGED = "kube-aggregator.kubernetes.io/automanaged"
+"""The label of those that a server makes of what it serves."""
 AVAILABLE = "Available"
 DEFAULT_PORT = 443
 _MAX_GROUP_PRIORITY, _MAX_VERSION_PRIORITY = 20000, 1000

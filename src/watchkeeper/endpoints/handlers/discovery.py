@@ -10,7 +10,7 @@ from watchkeeper.endpoints.discovery import Aggregated, Discovery
 from watchkeeper.endpoints.negotiation import ACCEPTED, ANY, JSON, PROTOBUF, YAML, clauses_of, negotiate
 from watchkeeper.endpoints.render import finish
 from watchkeeper.endpoints.response import Response, text_response
-from watchkeeper.endpoints.router import method_not_allowed, not_found
+from watchkeeper.endpoints.router import method_not_allowed, not_found, unavailable
 from watchkeeper.request.request import Request
 
 _AGGREGATED: Mapping[str, str] = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
@@ -57,7 +57,9 @@ class DiscoveryPaths:
             return text_response(404, "404 page not found\n")
         body = discovery.group_document(parts[1]) if len(parts) == 2 else discovery.resource_list(parts[1], parts[2])
         if body is None:
-            if all(v.custom for v in group.versions):
+            if any(v.remote and v.version == parts[2] for v in group.versions):
+                return unavailable()
+            if all(v.custom or v.elsewhere for v in group.versions):
                 return text_response(404, "404 page not found\n")
             raise not_found()
         if len(parts) == 2 or any(v.custom and v.version == parts[2] for v in group.versions):

@@ -1,0 +1,160 @@
+"""Who serves which version of a group: what APIServices tell, and those that this server makes of what it serves.
+
+Of built-in versions there is one from the start on, which may then be changed or deleted. Of custom ones there is one
+as long as they are served, and it is kept as it should be (the autoregister controller of kube-aggregator).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from watchkeeper.apis.apiregistration.apiservice import MANAGED
+from watchkeeper.apis.apiregistration.schemas import GROUP, KIND, RESOURCE
+from watchkeeper.apis.catalog import ResourceInfo
+from watchkeeper.endpoints.discovery import Discovery
+from watchkeeper.endpoints.discovery_entries import DiscoveryVersion
+from watchkeeper.endpoints.scope import ServedTable
+from watchkeeper.meta.gvk import GroupResource, GroupVersion
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+API_SERVICES = GroupResource(GROUP, RESOURCE)
+RESOURCES = {KIND: API_SERVICES}
+ON_START, ALWAYS = "onstart", "true"
+"""The values of the label MANAGED: put right when the server starts, or whenever it is wrong."""
+_API_VERSION = f"{GROUP}/v1"
+_CUSTOM = (1000, 100)
+_PRIORITIES: Mapping[str, tuple[int, int]] = {
+    "": (18000, 1),
+    "apps": (17800, 15),
+    "events.k8s.io": (17750, 15),
+    "authentication.k8s.io": (17700, 15),
+    "authorization.k8s.io": (17600, 15),
+    "autoscaling": (17500, 15),
+    "batch": (17400, 15),
+    "certificates.k8s.io": (17300, 15),
+    "networking.k8s.io": (17200, 15),
+    "policy": (17100, 15),
+    "rbac.authorization.k8s.io": (17000, 15),
+    "storage.k8s.io": (16800, 15),
+    "apiextensions.k8s.io": (16700, 15),
+    "admissionregistration.k8s.io": (16700, 15),
+    "scheduling.k8s.io": (16600, 15),
+    "coordination.k8s.io": (16500, 15),
+    "node.k8s.io": (16300, 15),
+    "discovery.k8s.io": (16200, 15),
+    "resource.k8s.io": (16200, 21),
+    "flowcontrol.apiserver.k8s.io": (16100, 21),
+}
+"""The priorities of groups and of their version v1."""
+_OTHER_VERSIONS = {GroupVersion("autoscaling", "v2"): 30}
+
+
+def name_of(at: GroupVersion) -> str:
+    """The name of the APIService of a version."""
+    return f"{at.version}.{at.group}"
+
+
+def _made(at: GroupVersion, priorities: tuple[int, int], managed: str) -> Object:
+    spec = {
+        **({"group": at.group} if at.group else {}),
+        "version": at.version,
+        "groupPriorityMinimum": priorities[0],
+        "versionPriority": priorities[1],
+    }
+    metadata = {"name": name_of(at), "labels": {MANAGED: managed}}
+    return {"apiVersion": _API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+
+
+def builtin_services(served: Iterable[ResourceInfo]) -> list[Object]:
+    """Those of what is built in and served, but for the group of APIServices itself."""
+    found: list[Object] = []
+    for at in dict.fromkeys(info.gvr.group_version for info in served):
+        priority = 0
+        if at.group in _PRIORITIES:
+            priority = _OTHER_VERSIONS.get(at, _PRIORITIES[at.group][1] if at.version == "v1" else 0)
+        if priority:
+            found.append(_made(at, (_PRIORITIES[at.group][0], priority), ON_START))
+    return found
+
+
+def custom_service(at: GroupVersion) -> Object:
+    """The one of a version of custom resources."""
+    return _made(at, _CUSTOM, ALWAYS)
+
+
+def managed(service: Object) -> str:
+    """How the server looks after one: ON_START, ALWAYS, or "" for not at all."""
+    label = (service["metadata"].get("labels") or {}).get(MANAGED, "")
+    return label if label in (ON_START, ALWAYS) else ""
+
+
+class ApiServices:
+    """All APIServices, and what discovery and the router learn from them. Implements `policy_feed.Followed`."""
+
+    def __init__(self, served: ServedTable, discovery: Discovery) -> None:
+        self._served = served
+        self._discovery = discovery
+        self._by_name: dict[str, Object] = {}
+        self.watchers: list[Callable[[str], None]] = []
+        """Called with the name of one that has come, changed or gone."""
+
+    def __repr__(self) -> str:
+        return f"<ApiServices: {len(self._by_name)}, {len(self._served.remote)} remote>"
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(self._by_name.values())
+
+    def get(self, name: str) -> Object | None:
+        """One of them."""
+        return self._by_name.get(name)
+
+    def put(self, obj: Object) -> None:
+        """Take in one of them."""
+        before = self._by_name.get(obj["metadata"]["name"])
+        self._by_name[obj["metadata"]["name"]] = obj
+        self._tell(obj, *([before] if before is not None else []))
+
+    def remove(self, obj: Object) -> None:
+        """Forget one of them."""
+        self._by_name.pop(obj["metadata"]["name"], None)
+        self._tell(obj)
+
+    def replace(self, kind: str, objects: list[Object]) -> None:
+        """Take in all of them."""
+        before = list(self._by_name.values())
+        self._by_name = {obj["metadata"]["name"]: obj for obj in objects}
+        self._tell(*before, *objects)
+
+    def _tell(self, *changed: Object) -> None:
+        self._served.remote = {at for each in self._by_name.values() if _is_remote(each) and (at := _at(each))}
+        for group in dict.fromkeys(_at(each).group for each in changed):
+            self._discovery.set_elsewhere(group, self._versions(group))
+        for name in dict.fromkeys(each["metadata"]["name"] for each in changed):
+            for watcher in self.watchers:
+                watcher(name)
+
+    def _versions(self, group: str) -> tuple[DiscoveryVersion, ...]:
+        """What they tell of a group, the preferred version first, but for those that say what is known anyway."""
+        found = [each for each in self._by_name.values() if _at(each).group == group and not managed(each)]
+        found.sort(key=lambda each: -each["spec"]["versionPriority"])
+        return tuple(DiscoveryVersion(_at(e).version, (), elsewhere=True, remote=_is_remote(e)) for e in found)
+
+
+def reconciled(stored: Object, expected: Object) -> Object | None:
+    """What to store at a start in place of one that is not as it should be, None to leave it alone."""
+    if not managed(stored) or stored["spec"] == expected["spec"]:
+        return None
+    return {**stored, "spec": expected["spec"]}
+
+
+def _at(service: Object) -> GroupVersion:
+    return GroupVersion(service["spec"].get("group") or "", service["spec"].get("version") or "")
+
+
+def _is_remote(service: Object) -> bool:
+    return service["spec"].get("service") is not None
