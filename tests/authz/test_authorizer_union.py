@@ -3,6 +3,7 @@
 import asyncio
 
 from watchkeeper.authz.interface import Answer, Attributes, Decision
+from watchkeeper.authz.reviews import self_subject_rules_review
 from watchkeeper.authz.union import AlwaysAllow, AuthorizerUnion, PrivilegedGroup, ask
 from watchkeeper.request.user import LOOPBACK, User
 
@@ -48,3 +49,13 @@ def test_it_makes_no_difference_whether_somebody_has_to_think():
 def test_the_privileged_group_may_do_everything():
     assert PrivilegedGroup().authorize(Attributes(user=LOOPBACK, verb="delete", resource="nodes")).allowed
     assert PrivilegedGroup().authorize(QUESTION).decision is Decision.NO_OPINION
+
+
+def test_whoever_may_do_everything_is_told_so():
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "shop"}}
+    status = self_subject_rules_review(review, User("anna"), AlwaysAllow())["status"]
+    assert status == {
+        "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+        "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+        "incomplete": False,
+    }

@@ -14,6 +14,7 @@ from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.own_service import advertised_address, own_endpoints
 from watchkeeper.server.server import Server
+from watchkeeper.server.start_hooks import hooks_taken
 from watchkeeper.storage.interface import Interface
 from watchkeeper.testing import Server as InProcess
 
@@ -79,6 +80,20 @@ def test_a_second_start_writes_nothing_and_a_changed_role_is_completed(tmp_path:
     assert started(revision) == first
     started(weaken)
     assert any(rule["nonResourceURLs"] == ["/version"] for rule in started(rules))
+
+
+def test_a_server_that_allows_everything_has_the_initial_roles_all_the_same(tmp_path: Path) -> None:
+    async def run() -> None:
+        server = Server(ServeOptions(data_dir=tmp_path, storage="memory:", port=0, authorization="AlwaysAllow"))
+        await server.start()
+        try:
+            store = server.assembly.store("rbac.authorization.k8s.io", "clusterroles")
+            assert (await store.storage.get(store.key("", "cluster-admin"))).data()["rules"]
+            assert "poststarthook/rbac/bootstrap-roles" in hooks_taken(server.options)
+        finally:
+            await server.stop()
+
+    asyncio.run(run())
 
 
 def role(*rules: dict[str, Any], **annotations: str) -> dict[str, Any]:

@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 
 from watchkeeper.authz.interface import ALLOWED, NO_OPINION, Answer, Attributes, Authorizer, Decision
+from watchkeeper.authz.rbac.rule import ALL, Rule
+from watchkeeper.request.user import User
+
+EVERYTHING = (
+    Rule(verbs=(ALL,), api_groups=(ALL,), resources=(ALL,)),
+    Rule(verbs=(ALL,), non_resource_urls=(ALL,)),
+)
+"""The rules of who may do everything."""
 
 
 class PrivilegedGroup:
@@ -21,6 +29,10 @@ class AlwaysAllow:
     def authorize(self, attributes: Attributes) -> Answer:
         """Allow."""
         return ALLOWED
+
+    def rules_for(self, user: User, namespace: str, missing: list[str] | None = None) -> Sequence[Rule]:
+        """The rules that hold for a user in a namespace: those for everything."""
+        return EVERYTHING
 
 
 class AuthorizerUnion:

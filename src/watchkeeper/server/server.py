@@ -157,7 +157,7 @@ class Server:
         )
         choices = AssemblyOptions(
             authorizer=authorizer,
-            resolver=self.policy,
+            resolver=self.policy if options.authorization == "RBAC" else AlwaysAllow(),
             tokens=authenticator.tokens,
             signer=signer,
             resources=served_resources(options.runtime_config),
@@ -277,8 +277,7 @@ class Server:
         address = self._address()
         if address and not is_shared(self.storage):
             await bootstrap.own_endpoints([address], port or DEFAULT_PORT)
-        if options.authorization == "RBAC":
-            await bootstrap.policy()
+        await bootstrap.policy()
 
     async def _follow(self, name: str, followed: Followed, resources: Mapping[str, GroupResource]) -> PolicyFeed:
         """Keep something equal to the objects of some kinds; returns once it knows them all that it can know."""

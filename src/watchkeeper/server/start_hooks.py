@@ -27,9 +27,6 @@ def hooks_taken(options: ServeOptions) -> list[str]:
     """The names of the checks, in the order of the steps."""
     hooks = [_POLICIES, *_DEFINITIONS, "storage-readiness"]
     if not options.read_only:
-        hooks += _OBJECTS
-        if options.authorization == "RBAC":
-            hooks.append(_ROLES)
-        hooks += _REGISTRATION
+        hooks += (*_OBJECTS, _ROLES, *_REGISTRATION)
     checks = [_HOOK + name for name in hooks]
     return checks if options.read_only else [*checks, _REGISTERED]
