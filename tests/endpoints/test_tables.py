@@ -65,3 +65,29 @@ def test_an_object_that_was_not_stored_has_no_version_in_its_table(server: Handl
         "POST", "/api/v1/namespaces/default/configmaps?dryRun=All", {"metadata": {"name": "a"}}, headers=TABLE
     )
     assert made["metadata"] == {}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/apis/apiregistration.k8s.io/v1/apiservices/v1.apps",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cups.example.com",
+    ],
+)
+def test_the_status_of_some_kinds_is_in_no_table(server: Handle, path: str) -> None:
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    names = {"plural": "cups", "kind": "Cup"}
+    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    definition = {"metadata": {"name": "cups.example.com"}, "spec": spec}
+    if "definitions" in path:
+        server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    assert len(rows(server, path)) == 1
+    headers = {**TABLE, "Authorization": f"Bearer {server.token}"}
+    assert httpx.get(f"{server.url}{path}/status", headers=headers).status_code == 406
+
+
+def test_what_a_row_shall_show_is_looked_at_once_there_is_a_list(server: Handle) -> None:
+    headers = {**TABLE, "Authorization": f"Bearer {server.token}"}
+    path = "/api/v1/namespaces/default/configmaps?includeObject=Everything"
+    assert "includeObject" in httpx.get(server.url + path, headers=headers).json()["message"]
+    assert "continue" in httpx.get(f"{server.url}{path}&continue=x", headers=headers).json()["message"]

@@ -106,6 +106,8 @@ class KindBehavior:
     default_propagation: str = "Background"
     """Of Background and Orphan: what deletion does to dependents when nobody says."""
     table: TableSpec | None = None
+    status_has_table: bool = True
+    """Whether the status, asked for by itself, is shown in a table, too."""
     annotations_of_fields: tuple[str, ...] = ()
     """Annotations in which a version carries what the internal type has a field for: whole objects show them, their
     metadata alone does not."""

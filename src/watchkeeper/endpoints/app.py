@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 
 PathHandler = Callable[[Request], "Response | Awaitable[Response]"]
 _CLIENT_CLOSED = 499
+_BEFORE_THE_KIND = frozenset({406, 415})
+"""Media types that a path does not know at all, which `details` without anything in them tell, are refused before
+anybody has looked at the kind; so nobody warns of that."""
 _UNFINISHED = (
     'Internal Server Error: "{url}": failed to create RequestInfo: '
     "unable to determine kind and namespace from url, {url}\n"
@@ -223,6 +226,8 @@ def _panic(request: Request) -> ApiError:
 
 def render_error(request: Request, error: ApiError) -> Response:
     """The Status of an error in the form that the client accepts, or as JSON if it accepts none."""
+    if error.code in _BEFORE_THE_KIND and error.details == {}:
+        request.warnings.clear()
     response = error_response(error)
     accepted: Accepted | None = PLAIN
     header = request.header(b"accept")

@@ -22,7 +22,6 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-_WITH_TABLES = frozenset({"status", "scale"})
 
 
 class FieldManager(Protocol):
@@ -106,7 +105,9 @@ class Scope:
     @property
     def tables(self) -> bool:
         """Whether there are Tables of it: of what can be listed, its status and its scale."""
-        return self.subresource in _WITH_TABLES if self.subresource else "list" in self.verbs
+        if self.subresource == "status":
+            return self.behavior.status_has_table
+        return self.subresource == "scale" if self.subresource else "list" in self.verbs
 
     @property
     def is_hub(self) -> bool:

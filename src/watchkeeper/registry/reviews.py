@@ -23,9 +23,6 @@ class ReviewStore:
         """The review with its status. Raises what is wrong with the question."""
         if options.validate is not None:
             await options.validate(obj)
-        meta = obj.get("metadata")
-        if meta is not None:
-            meta.pop("managedFields", None)
         found = self._answer(ctx, obj)
         return await found if isinstance(found, Awaitable) else found
 

@@ -50,16 +50,21 @@ class Store(StoredResource):
         refusal = self.strategy.behavior.extra.get("delete_refusal")
         if refusal and (why := refusal(name)):
             raise errors.forbidden(self.resource, name, why)
-        warning = self.strategy.behavior.extra.get("delete_warning")
-        if warning and options.propagation_policy is None and options.orphan_dependents is None:
-            ctx.warn(warning)
+        self._warn_of_deletion(ctx, options)
         if options.ignore_store_read_error:
             return await delete_unreadable(self, key, name, options)
         return await self.translated(delete_stored(self, key, options), name, "delete")
 
     async def delete_collection(self, ctx: Context, options: DeleteOptions, selected: ListOptions) -> ListResult:
         """Delete each selected object. Objects that vanish meanwhile are no failure; any other failure ends it."""
+        self._warn_of_deletion(ctx, options)
         return await delete_collection(self, ctx, options, selected)
+
+    def _warn_of_deletion(self, ctx: Context, options: DeleteOptions) -> None:
+        """Tell what becomes of dependents where that may surprise and nobody has said what should."""
+        warning = self.strategy.behavior.extra.get("delete_warning")
+        if warning and options.propagation_policy is None and options.orphan_dependents is None:
+            ctx.warn(warning)
 
 
 class StatusStore:

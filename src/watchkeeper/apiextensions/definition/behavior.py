@@ -81,4 +81,5 @@ DEFINITION_BEHAVIOR = KindBehavior(
     allow_unconditional_update=False,
     has_generation=True,
     qualified_finalizers=False,
+    status_has_table=False,
 )

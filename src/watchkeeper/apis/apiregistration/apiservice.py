@@ -142,6 +142,7 @@ BEHAVIORS = [
         validate_status_update=lambda new, _old: _validate_status(new),
         name_rule=lambda _name, _prefix: [],
         allow_unconditional_update=False,
+        status_has_table=False,
         table=TableSpec(
             columns=(
                 printing.NAME,

@@ -30,8 +30,8 @@ async def list_collection(request: Request, scope: Scope) -> Response:
     accepted = negotiate(request, protobuf=scope.kind.builtin, streams=True)
     params = read_list_params(request, watch=False)
     options = list_options(params, predicate(request, scope, params))
-    renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
     result = await scope.store.list(context(request, scope), options)
+    renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
     return list_response(request, renderer, accepted, result)
 
 
