@@ -71,9 +71,17 @@ def test_nesting_is_bounded() -> None:
         (2.0**63, "9223372036854776000"),
         (-1e20, "-100000000000000000000"),
         (1e21, "1e+21"),
+        (1e16, "10000000000000000"),
+        (2.0, "2"),
+        (-0.0, "-0"),
+        (2.5, "2.5"),
+        (1.05, "1.05"),
+        ("1.0", '"1.0"'),
+        ("1.0,", '"1.0,"'),
+        ({"1.0]": 3.0}, '{"1.0]":3}'),
         ("1e+19", '"1e+19"'),
         ('\\"1e+19', r'"\\\"1e+19"'),
     ],
 )
-def test_large_floats_are_written_with_as_many_digits_as_go_writes(value: object, text: str) -> None:
+def test_whole_floats_are_written_with_the_digits_that_go_writes(value: object, text: str) -> None:
     assert with_digits(orjson.dumps([value, "+"])).decode() == f'[{text},"+"]'

@@ -22,6 +22,7 @@ from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.rest import Result
 from watchkeeper.registry.table import DEFAULT_TABLE, partial_metadata, row
 from watchkeeper.runtime.codec import internal_name
+from watchkeeper.runtime.json_text import with_digits
 from watchkeeper.runtime.protobuf_writer import write_frame
 from watchkeeper.runtime.yaml import dump_yaml
 from watchkeeper.storage.errors import StorageError
@@ -30,6 +31,10 @@ from watchkeeper.storage.interface import EventType, ListResult, StoredObject, W
 Object = dict[str, Any]
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 PROTOBUF_HEADER = (b"content-type", PROTOBUF.encode())
+
+
+def _dumps_custom(value: Any) -> bytes:
+    return with_digits(orjson.dumps(value))
 
 
 class Renderer:
@@ -45,6 +50,8 @@ class Renderer:
         self.key: Hashable = ("object", gvk)
         self.head = b'{"kind":%b,"apiVersion":%b,' % (orjson.dumps(gvk.kind), orjson.dumps(gvk.api_version))
         self.item_head = b"{" if scope.kind.builtin else self.head
+        self.dumps = orjson.dumps if scope.kind.builtin else _dumps_custom
+        """Writes what may hold numbers of a custom object as kube-apiserver does."""
         self._separator = b"," + self.item_head
 
     # -- one object -------------------------------------------------------------------------------------------
@@ -54,8 +61,8 @@ class Renderer:
         if isinstance(result, StoredObject):
             if self.scope.is_hub:
                 return result.head + result.tail
-            return self.remembered(result, self.key, lambda: orjson.dumps(self.versioned(result)))
-        return orjson.dumps(self._versioned_dict(result))
+            return self.remembered(result, self.key, lambda: self.dumps(self.versioned(result)))
+        return self.dumps(self._versioned_dict(result))
 
     def remembered(self, stored: StoredObject, form: Hashable, make: Callable[[], bytes]) -> bytes:
         """An object in a form, made if nobody has asked for it lately."""
@@ -294,7 +301,7 @@ class TableRenderer(Renderer):
             return orjson.dumps(obj)
         version = obj["metadata"].get("resourceVersion")
         meta = {"resourceVersion": version} if version else {}
-        return orjson.dumps(self._table([self._row(obj)], meta, self._columns))
+        return self.dumps(self._table([self._row(obj)], meta, self._columns))
 
     def list_head(self, result: ListResult) -> bytes:
         """The table up to its rows."""
@@ -306,7 +313,7 @@ class TableRenderer(Renderer):
         objects = [item.data() for item in items]
         if self.spec.order is not None:
             objects.sort(key=self.spec.order)
-        joined = b",".join([orjson.dumps(self._row(obj)) for obj in objects])
+        joined = b",".join([self.dumps(self._row(obj)) for obj in objects])
         return joined if first or not joined else b"," + joined
 
     def empty_list(self, result: ListResult) -> bytes:
@@ -317,7 +324,7 @@ class TableRenderer(Renderer):
         """A table of one row; only the first of a watch has columns."""
         obj = stored.data()
         meta = {"resourceVersion": str(stored.resource_version)}
-        return orjson.dumps(self._table([self._row(obj)], meta, self._columns if first else None))
+        return self.dumps(self._table([self._row(obj)], meta, self._columns if first else None))
 
     def bookmark(self, event: WatchEvent, first: bool) -> Object:
         """A table of one row for an object that has only a version."""

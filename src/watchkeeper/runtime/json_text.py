@@ -76,17 +76,22 @@ def read_leniently(data: bytes, object_pairs_hook: Callable[[list[tuple[str, Any
         raise JsonError(_TOO_DEEP) from None
 
 
-_LARGE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e\+(?:1[89]|20)(?![0-9])')
+_WHOLE_FLOAT = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e\+(?:1[6-9]|20)(?![0-9])|-?[0-9]+\.0(?=[,}\]])')
+_MAY_BE_WHOLE_FLOAT = re.compile(rb"[0-9](?:\.0|e\+(?:1[6-9]|20))[,}\]]")
 
 
 def with_digits(data: bytes) -> bytes:
-    """JSON as orjson writes it, with the digits of floats that Go writes without an exponent: those below 1e21."""
-    return _LARGE.sub(_digits, data) if b"+" in data and b"e+" in data else data
+    """JSON as orjson writes it, with whole floats as Go writes them: as integers where they are below 1e21."""
+    if (b".0" in data or b"e+" in data) and _MAY_BE_WHOLE_FLOAT.search(data):
+        return _WHOLE_FLOAT.sub(_digits, data)
+    return data
 
 
 def _digits(found: re.Match[bytes]) -> bytes:
     text = found[0]
-    return text if text.startswith(b'"') else b"%d" % int(Decimal(text.decode()))
+    if text.startswith(b'"'):
+        return text
+    return text[:-2] if text.endswith(b".0") else b"%d" % int(Decimal(text.decode()))
 
 
 def number_as_written(data: bytes, shown: str) -> str:

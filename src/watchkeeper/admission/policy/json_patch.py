@@ -9,6 +9,7 @@ import orjson
 from watchkeeper.admission.expression.patch_values import ObjectValue, PatchOperation, to_json
 from watchkeeper.admission.policy.params import ConfigurationError
 from watchkeeper.cel.values import EvalError
+from watchkeeper.runtime.json_text import with_digits
 from watchkeeper.runtime.patch.json_patch import FailedTest, JsonPatch, PatchError
 
 Object = dict[str, Any]
@@ -20,9 +21,9 @@ def apply_operations(live: Object, value: Any) -> Object:
     Raises ConfigurationError.
     """
     operations = [_operation(item) for item in value]
-    document: Any = orjson.loads(orjson.dumps(live))
+    document: Any = orjson.loads(with_digits(orjson.dumps(live)))
     try:
-        patched: Object = JsonPatch.of_webhook(orjson.dumps(operations)).result(document)
+        patched: Object = JsonPatch.of_webhook(with_digits(orjson.dumps(operations))).result(document)
     except FailedTest:
         unchanged: Object = orjson.loads(orjson.dumps(live))
         return unchanged

@@ -21,6 +21,7 @@ from watchkeeper.admission.webhook.selection import Selection, Selector
 from watchkeeper.admission.webhook.source import HookSource
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import go_quote
+from watchkeeper.runtime.json_text import with_digits
 from watchkeeper.runtime.patch import JsonPatch, PatchError
 from watchkeeper.runtime.scheme import DecodeError
 
@@ -131,7 +132,7 @@ class MutatingWebhooks(BasePlugin):
         if answer.patch_type != JSON_PATCH:
             raise CallFailed(hook.name, f"unsupported patch type {go_quote(answer.patch_type)}", 400)
         try:
-            patched = patch.result(before)
+            patched = patch.result(orjson.loads(with_digits(orjson.dumps(before))))
             # What was not changed is still shared with the object before, and decoding changes in place.
             after = orjson.loads(orjson.dumps(patched))
             decoded = _decode(attributes, after, match)

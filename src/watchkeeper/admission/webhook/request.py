@@ -10,6 +10,7 @@ from watchkeeper.admission.expression.request import request_value
 from watchkeeper.admission.interface import Attributes
 from watchkeeper.admission.matching import Match
 from watchkeeper.admission.versioned import Versioned
+from watchkeeper.runtime.json_text import with_digits
 
 Object = dict[str, Any]
 
@@ -28,4 +29,4 @@ def review_request(attributes: Attributes, match: Match, versioned: Versioned, u
         "object": versioned.obj,
         "oldObject": versioned.old,
     }
-    return orjson.dumps({"kind": KIND, "apiVersion": f"{GROUP}/{version}", "request": request})
+    return with_digits(orjson.dumps({"kind": KIND, "apiVersion": f"{GROUP}/{version}", "request": request}))

@@ -14,6 +14,7 @@ from watchkeeper.apis.validation.metadata import validate_annotations, validate_
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import aggregate, go_json, go_quote
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.runtime.json_text import with_digits
 from watchkeeper.runtime.schema import Field, Schema, SchemaType
 from watchkeeper.runtime.scheme import gvk_of
 from watchkeeper.webhook import ClientConfig, Clients, WebhookError, read_review
@@ -64,7 +65,7 @@ class WebhookConverter:
             "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": sent},
         }
         try:
-            content = await self._clients.get(self._config).post(orjson.dumps(review), timeout=TIMEOUT)
+            content = await self._clients.get(self._config).post(with_digits(orjson.dumps(review)), timeout=TIMEOUT)
             expected = GroupVersionKind(_GROUP, version, _KIND)
             converted = _converted_objects(read_review(content, expected, _schema(version)), expected, uid)
         except (WebhookError, _Refused) as problem:

@@ -103,7 +103,8 @@ def declare(node: Structural, *, is_root: bool) -> Declared | None:
 def _declare(node: Structural, is_root: bool, name: str) -> Declared | None:
     if node.int_or_string:
         longest = node.get("maxLength")
-        return Declared(types.DYN, max(longest, 0) * 4 if longest is not None else MAX_REQUEST - 2, 1)
+        most = max(longest, 0) * 4 if longest is not None else MAX_REQUEST - 2
+        return Declared(types.DYN, most, 1, _integer_or_text)
     match node.type:
         case "array":
             return _declare_list(node, name)
@@ -118,7 +119,7 @@ def _declare(node: Structural, is_root: bool, name: str) -> Declared | None:
         case "number":
             return Declared(types.DOUBLE, 0, 1, _to_double)
         case "integer":
-            return Declared(types.INT, 0, 1)
+            return Declared(types.INT, 0, 1, _integer)
     return None
 
 
@@ -130,7 +131,7 @@ def _declare_list(node: Structural, name: str) -> Declared | None:
     limit = node.get("maxItems")
     most = max(limit, 0) if limit is not None else (MAX_REQUEST - 2) // (element.min_size + 1)
     shallow = _list_maker(node, element.convert)
-    deep = _list_maker(node, element.deep or element.convert)
+    deep = _list_maker(node, _deep_of(element))
     return Declared(types.list_of(element.type), most, 2, shallow, element=element, structs=element.structs, deep=deep)
 
 
@@ -142,6 +143,8 @@ def _list_maker(node: Structural, convert: Convert | None) -> Convert | None:
         return lambda value: MapList(map(convert, value) if convert is not None else value, keys)
     if convert is not None:
         each = convert
+        if convert in _CHECKS:
+            return lambda value: value if float not in map(type, value) else [each(v) for v in value]
         return lambda value: [each(v) for v in value]
     return None
 
@@ -163,7 +166,7 @@ def _declare_map(node: Structural, name: str) -> Declared | None:
         element=element,
         key=key,
         structs=element.structs,
-        deep=_map_maker(element.deep or element.convert),
+        deep=_map_maker(_deep_of(element)),
     )
 
 
@@ -171,6 +174,8 @@ def _map_maker(convert: Convert | None) -> Convert | None:
     if convert is None:
         return None
     each = convert
+    if convert in _CHECKS:
+        return lambda value: value if float not in map(type, value.values()) else {k: each(v) for k, v in value.items()}
     return lambda value: {k: each(v) for k, v in value.items()}
 
 
@@ -204,19 +209,24 @@ def _declare_object(node: Structural, is_root: bool, name: str) -> Declared:
             found.structs += inner.structs
         if key in required and not child.has_default:
             found.min_size += len(key.encode()) + inner.min_size + 4
-    deep = {key: inner.deep or inner.convert for key, inner in found.fields.items() if inner.deep or inner.convert}
+    deep = {key: convert for key, inner in found.fields.items() if (convert := _deep_of(inner)) is not None}
     if deep:
         found.deep = struct.deep = _object_maker(deep)
     return found
 
 
-def _object_maker(converters: dict[str, Convert | None]) -> Convert:
+def _deep_of(declared: Declared) -> Convert | None:
+    """What makes a value whose parts compare; None when the data do as they are."""
+    return declared.deep or (declared.convert if declared.convert not in _CHECKS else None)
+
+
+def _object_maker(converters: dict[str, Convert]) -> Convert:
     def make(value: Any) -> Any:
         if value.__class__ is not dict:
             return value
         out = dict(value)
         for key, convert in converters.items():
-            if convert is not None and out.get(key) is not None:
+            if out.get(key) is not None:
                 out[key] = convert(out[key])
         return out
 
@@ -239,6 +249,23 @@ def _declare_string(node: Structural) -> Declared:
     else:
         most = MAX_REQUEST - 2
     return Declared(types.STRING, most, 2)
+
+
+def _integer(value: Any) -> Any:
+    """An integer as it is; a float is none to expressions, even if validation takes 2.0 for one."""
+    if value.__class__ is float:
+        raise EvalError("invalid data, expected int, got float64")
+    return value
+
+
+def _integer_or_text(value: Any) -> Any:
+    if value.__class__ is float:
+        raise EvalError("invalid data, expected XIntOrString value to be either a string or integer")
+    return value
+
+
+_CHECKS: tuple[Convert | None, ...] = (_integer, _integer_or_text)
+"""What leaves values as they are or refuses them."""
 
 
 def _to_double(value: Any) -> float:

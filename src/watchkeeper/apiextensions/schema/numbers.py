@@ -36,11 +36,8 @@ def in_range(value: Any, kind: str, form: str) -> None:
     """Check that a type and format can hold a number. Raises RangeError."""
     if kind == "integer":
         low, high = _RANGES.get(form, _RANGES["int64"])
-        if value.__class__ is not int and (not is_json_integer(value) or abs(value) >= 1e21):
-            fits = False
-        else:
-            fits = low <= int(value) <= high
-        if not fits:
+        whole = value.__class__ is int or value.is_integer()
+        if not whole or not low <= int(value) <= high:
             raise RangeError(f"with format {form}" if form else "(default format)")
     elif form == "float":
         try:

@@ -119,8 +119,14 @@ class _Run:
         declared = rules.declared
         assert declared is not None
         convert = declared.convert
-        now = convert(value) if convert is not None else value
-        before = convert(old) if convert is not None and old is not None else old
+        try:
+            now = convert(value) if convert is not None else value
+            before = convert(old) if convert is not None and old is not None else old
+        except EvalError as problem:
+            for compiled in rules.rules:
+                if compiled.program is not None:
+                    self.invalid(rules, path, f"{problem} evaluating rule: {_shown(compiled.rule)}")
+            return
         for compiled in rules.rules:
             optional = bool(compiled.rule.optional_old_self)
             if compiled.program is None or (compiled.uses_old and old is None and not optional):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.validation.metadata import (
@@ -128,7 +130,14 @@ class CustomStatusStrategy(CustomStrategy, StatusStrategy):
 
 
 def _same_but_metadata(obj: Object, old: Object) -> bool:
-    return {k: v for k, v in obj.items() if k != "metadata"} == {k: v for k, v in old.items() if k != "metadata"}
+    new = {k: v for k, v in obj.items() if k != "metadata"}
+    before = {k: v for k, v in old.items() if k != "metadata"}
+    if new != before:
+        return False
+    # Equal they may be, although one has 2.0 where the other has 2.
+    if b".0" not in orjson.dumps(new):
+        return True
+    return orjson.dumps(new, option=orjson.OPT_SORT_KEYS) == orjson.dumps(before, option=orjson.OPT_SORT_KEYS)
 
 
 def finalizer_warnings(meta: Object, old: Object) -> list[str]:
