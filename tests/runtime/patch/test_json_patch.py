@@ -171,6 +171,8 @@ def test_repeated_members_of_operations_are_strict_errors_where_they_stand() -> 
         'json patch duplicate field "[0].value.a"',
         'json patch duplicate field "[0].op"',
         'json patch unknown field "[0].why"',
+        'duplicate field "x.a[0].b"',
+        'duplicate field "x.a"',
     ]
 
 
@@ -282,3 +284,33 @@ def test_a_webhooks_patch_may_be_long_and_null_is_none() -> None:
     assert JsonPatch.of_webhook(b"null").operations == []
     operations = [{"op": "add", "path": "/k", "value": i} for i in range(10_001)]
     assert JsonPatch.of_webhook(orjson.dumps(operations)).result({}) == {"k": 10_000}
+
+
+@pytest.mark.parametrize(
+    ("stored", "equal", "unequal"),
+    [
+        (1.5, ["1.5"], ["1.50", "15e-1"]),
+        (2, ["2"], ["2.0", "2e0"]),
+        (1e20, ["100000000000000000000"], ["1e20", "1e+20"]),
+        ("a&b", [r'"a\u0026b"'], ['"a&b"']),
+        ("é", ['"é"'], [r'"\u00e9"']),
+        ("a/b", ['"a/b"'], [r'"a\/b"']),
+        ({"k": "<", "é": [1]}, [r'{"\u00e9":[ 1 ], "k" : "\u003c"}'], ['{"k":"<","é":[1]}']),
+    ],
+)
+def test_a_test_compares_texts_as_go_writes_them(stored: Any, equal: list[str], unequal: list[str]) -> None:
+    for text, found in [(text, True) for text in equal] + [(text, False) for text in unequal]:
+        patch = JsonPatch(f'[{{"op":"test","path":"/v","value":{text}}}]'.encode())
+        if found:
+            assert patch.apply({"v": stored}) == {"v": stored}
+        else:
+            with pytest.raises(ApiError):
+                patch.apply({"v": stored})
+
+
+def test_members_that_a_value_sets_twice_are_told_in_the_operation_and_in_the_object() -> None:
+    patch = JsonPatch(b'[{"op":"add","path":"/spec/list/0","value":{"a":1,"a":2}},{"op":"test","path":"","value":{}}]')
+    assert patch.strict_errors() == [
+        'json patch duplicate field "[0].value.a"',
+        'duplicate field "spec.list[0].a"',
+    ]

@@ -16,6 +16,7 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.runtime.json_text import JsonError, read_json
 from watchkeeper.runtime.patch.documents import go_mismatch, mismatch, read_document
+from watchkeeper.runtime.patch.spelling import as_spelled
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
 
 MAX_OPERATIONS = 10_000
@@ -53,6 +54,7 @@ class JsonPatch:
             _check_operation(each)
         _check_count(operations)
         self.operations: list[dict[str, Any]] = operations
+        self._expected = _expected(body, operations)
         self._repeated = read_pairs(body) if operations and repeats_fields(body, operations) else None
 
     @classmethod
@@ -80,14 +82,16 @@ class JsonPatch:
                 raise PatchError(go_mismatch(each, "value of type jsonpatch.Operation"))
         patch = cls(b"null")
         patch.operations = [{} if each is None else each for each in operations]
+        patch._expected = _expected(text, patch.operations)
         return patch
 
     def strict_errors(self) -> list[str]:
-        """Members of operations that mean nothing."""
+        """Members of operations that mean nothing, and those that values set twice."""
         if isinstance(self._repeated, list):
-            return [
+            found = [
                 text for i, each in enumerate(self._repeated) for text in _odd_members(each, f"[{i}]", known=_KNOWN)
             ]
+            return found + [text for each in self._repeated for text in _set_twice(each)]
         return [
             f'json patch unknown field "[{index}].{name}"'
             for index, operation in enumerate(self.operations)
@@ -105,25 +109,50 @@ class JsonPatch:
     def result(self, document: Any) -> Any:
         """The patched document, which may share parts with the one given. Raises PatchError."""
         holder = _Document(document)
-        for operation in self.operations:
+        for index, operation in enumerate(self.operations):
+            if index in self._expected:
+                operation = {**operation, "value": self._expected[index]}
             holder.apply(operation)
         return holder.root
 
 
-def _odd_members(value: Any, path: str, known: Container[str] | None = None) -> Iterator[str]:
+def _odd_members(
+    value: Any, path: str, where: str = "json patch ", *, known: Container[str] | None = None
+) -> Iterator[str]:
     """The members that come again, and those that are not `known` (None: all are), as they stand in the text."""
     if isinstance(value, Pairs):
         seen: set[str] = set()
         for name, member in value:
-            yield from _odd_members(member, f"{path}.{name}")
+            yield from _odd_members(member, f"{path}.{name}", where)
             if name in seen:
-                yield f'json patch duplicate field "{path}.{name}"'
+                yield f'{where}duplicate field "{f"{path}.{name}".lstrip(".")}"'
             elif known is not None and name not in known:
-                yield f'json patch unknown field "{path}.{name}"'
+                yield f'{where}unknown field "{path}.{name}"'
             seen.add(name)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _odd_members(item, f"{path}[{index}]")
+            yield from _odd_members(item, f"{path}[{index}]", where)
+
+
+def _set_twice(operation: Any) -> Iterator[str]:
+    """The members that come again in a value that becomes part of the document, where they are there."""
+    if not isinstance(operation, Pairs):
+        return
+    members = dict(operation)
+    path = members.get("path")
+    if members.get("op") in ("add", "replace") and isinstance(path, str):
+        parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+        place = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)
+        yield from _odd_members(members.get("value"), place, "")
+
+
+def _expected(body: bytes, operations: list[dict[str, Any]]) -> dict[int, Any]:
+    """What the tests of a document compare with, by the place of the operation."""
+    if not any(operation.get("op") == "test" for operation in operations):
+        return {}
+    spelled = as_spelled(body)
+    tests = (index for index, operation in enumerate(operations) if operation.get("op") == "test")
+    return {index: spelled[index]["value"] for index in tests if "value" in operations[index]}
 
 
 def does_not_apply() -> ApiError:
