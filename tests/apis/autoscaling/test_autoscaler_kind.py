@@ -99,6 +99,26 @@ def test_what_was_scaled_to_zero_may_stay_there() -> None:
     assert update(old, hpa(minReplicas=0, maxReplicas=5, metrics=metrics)).errors == []
 
 
+def test_of_the_core_group_only_replication_controllers_are_scaled() -> None:
+    controller = {"apiVersion": "v1", "kind": "ReplicationController", "name": "c"}
+    refused = "spec.scaleTargetRef.apiVersion: Invalid value: {}: {}"
+    without_group = refused.format('"v1"', "apiVersion must specify API group")
+    assert create(hpa(scaleTargetRef=controller)).errors == []
+    assert create(hpa(scaleTargetRef={**controller, "kind": "Pod"})).errors == [without_group]
+    old = created(hpa())
+    assert update(old, hpa(scaleTargetRef=controller)).errors == []
+    assert update(old, hpa(scaleTargetRef={**TARGET, "apiVersion": "v1"})).errors == [without_group]
+
+
+def test_a_target_of_a_wrong_version_may_stay_but_not_become_another() -> None:
+    old = created(hpa())
+    old["spec"]["scaleTargetRef"]["apiVersion"] = "a/b/c"
+    assert update(old, hpa(scaleTargetRef={**TARGET, "apiVersion": "a/b/c", "name": "other"})).errors == []
+    assert update(old, hpa(scaleTargetRef={**TARGET, "apiVersion": "d/e/f"})).errors == [
+        'spec.scaleTargetRef.apiVersion: Invalid value: "d/e/f": unexpected GroupVersion string: d/e/f'
+    ]
+
+
 def test_statuses_count_from_zero() -> None:
     assert update_status(created(hpa()), {"currentReplicas": -1, "desiredReplicas": 1}).errors == [
         "status.currentReplicas: Invalid value: -1: must be greater than or equal to 0"

@@ -24,7 +24,7 @@ _MAX_WINDOW = 3600
 _SELECT_POLICIES = ("Disabled", "Max", "Min")
 _POLICIES = ("Percent", "Pods")
 _TARGET = ReferenceOptions()
-_DESCRIBED = ReferenceOptions(allow_empty_group=True)
+_ANY_GROUP = ReferenceOptions(allow_empty_group=True)
 _ANY = ReferenceOptions(allow_empty_group=True, allow_invalid_version=True)
 
 
@@ -34,26 +34,30 @@ class _Options:
 
     min_replicas: int = 1
     target: ReferenceOptions = _TARGET
-    described: ReferenceOptions = _DESCRIBED
+    described: ReferenceOptions = _ANY_GROUP
 
 
 def validate_autoscaler(autoscaler: Object) -> list[FieldError]:
     """What is wrong with a new autoscaler, besides its metadata."""
-    return _spec_errors(autoscaler.get("spec") or {}, _Options())
+    spec = autoscaler.get("spec") or {}
+    return _spec_errors(spec, _Options(target=_target_options(spec, None)))
 
 
 def validate_autoscaler_update(new: Object, old: Object) -> list[FieldError]:
     """What is wrong with the new state of an autoscaler."""
     before = old.get("spec") or {}
     described = [
-        (m.get("object") or {}).get("describedObject") or {} for m in before.get("metrics") or () if m.get("object")
+        (m.get("object") or {}).get("describedObject") or {}
+        for m in before.get("metrics") or ()
+        if m.get("type") == "Object" and m.get("object")
     ]
+    spec = new.get("spec") or {}
     options = _Options(
         min_replicas=0 if before.get("minReplicas") == 0 else 1,
-        target=_ANY if version_error(before.get("scaleTargetRef") or {}, _TARGET) else _TARGET,
-        described=_ANY if any(version_error(each, _DESCRIBED) for each in described) else _DESCRIBED,
+        target=_target_options(spec, before),
+        described=_ANY if any(version_error(each, _ANY_GROUP) for each in described) else _ANY_GROUP,
     )
-    return _spec_errors(new.get("spec") or {}, options)
+    return _spec_errors(spec, options)
 
 
 def validate_autoscaler_status_update(new: Object, _old: Object) -> list[FieldError]:
@@ -61,6 +65,17 @@ def validate_autoscaler_status_update(new: Object, _old: Object) -> list[FieldEr
     status = new.get("status") or {}
     errors = validate_nonnegative(status.get("currentReplicas"), "status.currentReplicas")
     return errors + validate_nonnegative(status.get("desiredReplicas"), "status.desiredReplicas")
+
+
+def _target_options(spec: Object, before: Object | None) -> ReferenceOptions:
+    """What the target may look like: as before, or in a group, which alone ReplicationControllers are not."""
+    target = spec.get("scaleTargetRef") or {}
+    kind, version = target.get("kind") or "", target.get("apiVersion") or ""
+    if before is not None:
+        old = before.get("scaleTargetRef") or {}
+        if (old.get("kind") or "", old.get("apiVersion") or "") == (kind, version):
+            return _ANY
+    return _ANY_GROUP if kind == "ReplicationController" else _TARGET
 
 
 def _spec_errors(spec: Object, options: _Options) -> list[FieldError]:
