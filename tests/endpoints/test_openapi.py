@@ -161,7 +161,7 @@ def test_custom_resources_come_change_and_go() -> None:
     found = document(openapi, "apis/example.io/v1")
     robot = found["components"]["schemas"]["io.example.v1.Robot"]
     assert robot["properties"]["spec"] == schema["properties"]["spec"]
-    assert robot["properties"]["metadata"]["$ref"].endswith("meta.v1.ObjectMeta")
+    assert robot["properties"]["metadata"]["allOf"][0]["$ref"].endswith("meta.v1.ObjectMeta")
     assert robot["x-kubernetes-group-version-kind"] == [{"group": "example.io", "kind": "Robot", "version": "v1"}]
     patch = found["paths"]["/apis/example.io/v1/namespaces/{namespace}/robots/{name}"]["patch"]
     assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
@@ -180,3 +180,82 @@ def test_custom_resources_come_change_and_go() -> None:
     assert asyncio.run(openapi.v3("apis/example.io/v1")) is None
     assert openapi.v3_index().hash == before
     assert "io.example.v1.Robot" not in orjson.loads(asyncio.run(openapi.v2()).body)["definitions"]
+
+
+CORE = "/api/v1/namespaces/{namespace}"
+
+
+def named(parameters: Any) -> list[str]:
+    return [parameter["name"] for parameter in parameters]
+
+
+def methods(item: Any) -> list[str]:
+    return sorted(method for method in item if method != "parameters")
+
+
+def test_what_all_operations_of_a_path_take_is_said_once(openapi: OpenAPI) -> None:
+    paths = document(openapi, "api/v1")["paths"]
+    item = paths[f"{CORE}/configmaps"]
+    assert named(item["parameters"]) == ["namespace", "pretty"]
+    assert "shardSelector" in named(item["get"]["parameters"])
+    assert named(item["post"]["parameters"]) == ["dryRun", "fieldManager", "fieldValidation"]
+    evict = paths[f"{CORE}/pods/{{name}}/eviction"]
+    assert "parameters" not in evict["post"]
+    assert named(evict["parameters"]) == ["dryRun", "fieldManager", "fieldValidation", "name", "namespace", "pretty"]
+
+
+def test_old_paths_of_watches_are_told_of_for_built_in_kinds(apps: Any) -> None:
+    paths = apps["paths"]
+    watch = "/apis/apps/v1/watch"
+    of_one = paths[f"{watch}/namespaces/{{namespace}}/deployments/{{name}}"]["get"]
+    assert (of_one["x-kubernetes-action"], of_one["operationId"]) == ("watch", "watchAppsV1NamespacedDeployment")
+    everywhere = paths[f"{watch}/deployments"]["get"]
+    assert everywhere["operationId"] == "watchAppsV1DeploymentListForAllNamespaces"
+    assert everywhere["x-kubernetes-action"] == "watchlist"
+    (answer, *_) = everywhere["responses"]["200"]["content"].values()
+    assert answer["schema"]["$ref"].endswith("WatchEvent")
+    assert paths["/apis/apps/v1/"]["get"]["operationId"] == "getAppsV1APIResources"
+
+
+def test_connections_have_the_options_of_what_they_lead_to(openapi: OpenAPI) -> None:
+    paths = document(openapi, "api/v1")["paths"]
+    run = paths[f"{CORE}/pods/{{name}}/exec"]
+    assert named(run["parameters"]) == ["command", "container", "name", "namespace", "stderr", "stdin", "stdout", "tty"]
+    proxy = paths[f"{CORE}/services/{{name}}/proxy/{{path}}"]
+    assert methods(proxy) == ["delete", "get", "head", "options", "patch", "post", "put"]
+    assert named(proxy["parameters"]) == ["name", "namespace", "path", "path"]
+    log = named(paths[f"{CORE}/pods/{{name}}/log"]["parameters"])
+    assert {"follow", "tailLines", "pretty"} <= set(log)
+    assert "sinceTime" not in log
+
+
+def test_some_kinds_are_the_answer_to_their_deletion(v2: Any) -> None:
+    for kind, answer in (("pods", "core.v1.Pod"), ("configmaps", "meta.v1.Status")):
+        deletion = v2["paths"][f"{CORE}/{kind}/{{name}}"]["delete"]
+        assert deletion["responses"]["200"]["schema"]["$ref"].endswith(answer)
+        assert deletion["consumes"] == ["*/*"]
+
+
+def test_v2_tells_of_paths_that_are_no_resources_and_of_nothing_that_no_path_needs(v2: Any) -> None:
+    assert v2["paths"]["/version/"]["get"]["operationId"] == "getCodeVersion"
+    assert v2["paths"]["/apis/rbac.authorization.k8s.io/"]["get"]["tags"] == ["rbacAuthorization"]
+    assert "io.k8s.api.core.v1.PodLogOptions" not in v2["definitions"]
+    assert v2["definitions"]["io.k8s.api.core.v1.SeccompProfile"]["x-kubernetes-unions"][0]["discriminator"] == "type"
+    assert v2["definitions"]["io.k8s.api.networking.v1.HTTPIngressPath"]["properties"]["pathType"]["enum"]
+
+
+def test_options_of_every_group_are_named_as_those_of_the_documents_own(apps: Any) -> None:
+    options = apps["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]
+    assert [kind["group"] for kind in options["x-kubernetes-group-version-kind"]] == ["", "apps"]
+
+
+def test_custom_resources_are_told_of_as_custom_ones(openapi: OpenAPI) -> None:
+    openapi.set_custom(robots({"type": "object"}))
+    found = document(openapi, "apis/example.io/v1")
+    openapi.remove_custom(GroupVersion("example.io", "v1"), "robots")
+    assert found["info"] == {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+    assert not any("/watch/" in path for path in found["paths"])
+    item = found["paths"]["/apis/example.io/v1/namespaces/{namespace}/robots/{name}"]
+    assert named(item["get"]["parameters"]) == ["resourceVersion"]
+    assert list(item["put"]["requestBody"]["content"]) == ["application/json", "application/yaml"]
+    assert list(item["patch"]["responses"]) == ["200", "401"]

@@ -123,7 +123,7 @@ def test_operations_keep_what_a_client_looks_up(document: Any) -> None:
     assert extensions(patch)["x-kubernetes-group-version-kind"]["kind"] == "Deployment"
     queries = [p["parameter"]["nonBody"]["query"]["name"] for p in patch["parameters"] if "nonBody" in p["parameter"]]
     assert {"dryRun", "fieldValidation"} <= set(queries)
-    assert patch["parameters"][-1]["parameter"]["body"]["required"] is True
+    assert patch["parameters"][0]["parameter"]["body"]["required"] is True
     assert item["parameters"][0]["parameter"]["nonBody"]["path"] == {"required": True, "name": "name", "type": "string"}
     answers = by_name(patch["responses"])
     assert answers["200"]["response"]["schema"]["schema"] == {"$ref": "#/definitions/io.k8s.api.apps.v1.Deployment"}

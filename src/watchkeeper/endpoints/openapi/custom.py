@@ -11,7 +11,7 @@ import orjson
 
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.endpoints.openapi.definitions import builtin_name, gvk_entry
-from watchkeeper.endpoints.openapi.dialect import CUSTOM_PATCH, Dialect
+from watchkeeper.endpoints.openapi.dialect import Dialect
 from watchkeeper.endpoints.openapi.parts import Part
 from watchkeeper.endpoints.openapi.paths import ResourcePaths
 from watchkeeper.meta.gvk import GroupVersionKind
@@ -54,7 +54,7 @@ def custom_part(custom: CustomVersion) -> Part:
     """What a version of a custom resource adds to documents."""
 
     def make(dialect: Dialect) -> tuple[dict[str, Any], dict[str, Any]]:
-        paths = ResourcePaths(dialect, _namer(custom), CUSTOM_PATCH).of(custom.info)
+        paths = ResourcePaths(dialect, _namer(custom), custom=True).of(custom.info)
         return dict(sorted(paths.items())), dict(sorted(custom_definitions(custom, dialect).items()))
 
     schema = custom.schema_json or b""
@@ -81,7 +81,7 @@ def custom_definitions(custom: CustomVersion, dialect: Dialect) -> dict[str, Any
         definition_name(lists): {
             "type": "object",
             "required": ["items"],
-            "properties": {**texts, "metadata": dialect.ref(LIST_META_NAME), "items": items},
+            "properties": {**texts, "metadata": dialect.field_ref(LIST_META_NAME), "items": items},
             "x-kubernetes-group-version-kind": [gvk_entry(lists)],
         },
     }
@@ -98,7 +98,7 @@ def _kind(custom: CustomVersion, dialect: Dialect) -> dict[str, Any]:
     properties = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
-        "metadata": dialect.ref(OBJECT_META_NAME),
+        "metadata": dialect.field_ref(OBJECT_META_NAME),
     }
     found["properties"] = {**found.get("properties", {}), **properties}
     found["x-kubernetes-group-version-kind"] = gvk

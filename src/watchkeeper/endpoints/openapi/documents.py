@@ -27,6 +27,8 @@ _BEARER = {
     "in": "header",
     "description": "Bearer Token authentication",
 }
+_CUSTOM_INFO = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+"""What documents are called that are about custom resources alone."""
 _SECURITY = {"securityDefinitions": {"BearerToken": _BEARER}, "security": [{"BearerToken": []}]}
 
 
@@ -146,7 +148,7 @@ class OpenAPI:
         """/openapi/v3: where the documents are."""
         found = self._documents.get("index")
         if found is None:
-            paths = {*self._plain_paths(), *(_path_of(gv) for gv in (*self._builtin.resources, *self._custom))}
+            paths = {*self._builtin.plain, *(_path_of(gv) for gv in (*self._builtin.resources, *self._custom))}
             urls = {
                 path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path)}"} for path in sorted(paths)
             }
@@ -156,7 +158,7 @@ class OpenAPI:
 
     def v3_hash(self, path: str) -> str | None:
         """The hash of a document as it is now, without making it; None when there is no such document."""
-        if self._group_version(path) is None and path not in self._plain_paths():
+        if self._group_version(path) is None and path not in self._builtin.plain:
             return None
         return self._hash(path)
 
@@ -184,7 +186,8 @@ class OpenAPI:
         if found is None:
             group_version = self._group_version(path)
             if group_version is None:
-                return ()
+                found = self._parts[path] = self._builtin.v3_plain(path) if path in self._builtin.plain else ()
+                return found
             custom = self._custom.get(group_version, {})
             names = {name for each in custom.values() for name in _names(each)}
             builtin = self._builtin.v3(group_version, [each.version.info for each in custom.values()], names)
@@ -193,15 +196,11 @@ class OpenAPI:
 
     def _join_v3(self, path: str, parts: Sequence[Part], form: Form) -> Document:
         fragments = [part.make(form) for part in parts]
-        if where := self._plain_paths().get(path):
-            answers = {"200": {"description": "OK"}}
-            operation = {"get": {"operationId": f"get{where.strip('/')}", "responses": answers}}
-            paths = [form.encode({where: operation}, {}).paths]
-        else:
-            paths = [fragment.paths for fragment in fragments if fragment.paths]
+        paths = [fragment.paths for fragment in fragments if fragment.paths]
         schemas = [fragment.definitions for fragment in fragments if fragment.definitions]
-        start = {"openapi": Dialect.V3.value, "info": self._info()}
-        others = {"securitySchemes": {"BearerToken": _BEARER}}
+        of_custom = self._group_version(path) not in (None, *self._builtin.resources)
+        start = {"openapi": Dialect.V3.value, "info": _CUSTOM_INFO if of_custom else self._info()}
+        others = {} if of_custom else {"securitySchemes": {"BearerToken": _BEARER}}
         if form is V3_PROTOBUF:
             pieces = gnostic_v3.document_pieces(start, paths, schemas, others)
         else:
@@ -210,7 +209,7 @@ class OpenAPI:
                 *_with_commas(paths),
                 b'},"components":{"schemas":{',
                 *_with_commas(schemas),
-                b"}," + orjson.dumps(others)[1:] + b"}",
+                (b"}," if others else b"}") + orjson.dumps(others)[1:] + b"}",
             ]
         return Document(tuple(pieces), self._hash(path))
 
@@ -231,16 +230,6 @@ class OpenAPI:
         elif len(parts) == 2 and parts[0] == "api":
             found = GroupVersion("", parts[1])
         return found if found in self._builtin.resources or found in self._custom else None
-
-    def _plain_paths(self) -> dict[str, str]:
-        """Documents about paths that serve no resources, and what is at each."""
-        groups = {gv.group for gv in (*self._builtin.resources, *self._custom) if gv.group}
-        return {
-            "api": "/api/",
-            "apis": "/apis/",
-            **{f"apis/{group}": f"/apis/{group}/" for group in groups},
-            "version": "/version/",
-        }
 
     # -- both -----------------------------------------------------------------------------------------------------
 
