@@ -69,7 +69,12 @@ def create(body: Any) -> Written:
         meta.setdefault("namespace", "ns")
     meta.setdefault("uid", UID)
     strategy = _strategy(body, Strategy)
-    return _write(lambda ctx: strategy.before_create(ctx, obj), obj)
+
+    def work(ctx: Context) -> None:
+        strategy.before_create(ctx, obj)
+        strategy.complete_new(obj)
+
+    return _write(work, obj)
 
 
 def created(body: Any) -> Any:

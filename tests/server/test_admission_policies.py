@@ -62,6 +62,19 @@ def test_parameters_are_custom_resources_read_at_the_moment_of_the_request() -> 
             server.request("POST", CONFIG_MAPS, config_map("b", x="1", y="2"))
 
 
+def test_a_new_claim_has_no_phase_until_it_is_admitted() -> None:
+    claims = {**RULE, "resources": ["persistentvolumeclaims"]}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    with Server(storage="memory:") as server:
+        checks = [{"expression": "!has(object.status.phase)"}]
+        constraints = {"matchConstraints": {"resourceRules": [claims]}}
+        install(server, "ValidatingAdmissionPolicy", {**constraints, "validations": checks})
+        path = "/api/v1/namespaces/default/persistentvolumeclaims"
+        for query in ("?dryRun=All", ""):
+            made = server.request("POST", path + query, {"metadata": {"name": "c"}, "spec": spec})
+            assert made["status"] == {"phase": "Pending"}
+
+
 def test_a_policy_that_is_unbound_decides_no_longer() -> None:
     with Server(storage="memory:") as server:
         install(server, "ValidatingAdmissionPolicy", {"validations": [{"expression": "false"}]})

@@ -86,6 +86,25 @@ def test_an_eviction_takes_the_policies_of_deletions(server: Handle) -> None:
     assert server.request("GET", f"{PODS}/policy")["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
+def test_an_eviction_owns_what_it_takes_from_a_budget(server: Handle) -> None:
+    running(server, "counted", app="counted")
+    path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    spec = {"minAvailable": 0, "selector": {"matchLabels": {"app": "counted"}}}
+    budget = server.request("POST", path, {"metadata": {"name": "counting"}, "spec": spec})
+    budget["status"] = {"disruptionsAllowed": 2, "observedGeneration": 1, "currentHealthy": 1, "desiredHealthy": 0}
+    server.request("PUT", f"{path}/counting/status?fieldManager=controller", {**budget, "status": budget["status"]})
+    server.request("POST", f"{PODS}/counted/eviction", evict("counted"))
+    found = server.request("GET", f"{path}/counting")
+    assert found["status"]["disruptionsAllowed"] == 1
+    entry = next(e for e in found["metadata"]["managedFields"] if e["manager"] == "kube-apiserver")
+    assert (entry["operation"], entry["apiVersion"], entry["subresource"]) == ("Update", "policy/v1", "status")
+    assert entry["fieldsV1"] == {
+        "f:status": {"f:disruptedPods": {".": {}, "f:counted": {}}, "f:disruptionsAllowed": {}}
+    }
+    other = next(e for e in found["metadata"]["managedFields"] if e["manager"] == "controller")
+    assert "f:disruptionsAllowed" not in other["fieldsV1"]["f:status"]
+
+
 def test_several_budgets_are_an_error(server: Handle) -> None:
     running(server, "covered", app="covered")
     for name in ("one", "two"):

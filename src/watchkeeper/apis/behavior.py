@@ -65,6 +65,8 @@ class KindBehavior:
     kind: GroupKind
     prepare_for_create: Callable[[Object], None] | None = None
     """Change a new object, in place, before validation: clear status, set the initial phase, normalize."""
+    complete_new: Callable[[Object], None] | None = None
+    """Change a new object, in place, once admission has found it valid: what it shows as soon as it is stored."""
     prepare_for_update: Callable[[Object, Object], None] | None = None
     """(new, old): carry over in `new` what an update may not touch. Generic generation and status rules run besides."""
     prepare_for_status_update: Callable[[Object, Object], None] | None = None

@@ -41,6 +41,7 @@ async def create_named(store: StoredResource, ctx: Context, obj: Object, options
             await held.secure()
         if options.validate is not None:
             await options.validate(obj)
+        store.strategy.complete_new(obj)
         name = obj["metadata"]["name"]
         key = store.key(ctx.namespace, name)
         stored = await _store_new(store, key, name, obj, dry_run=options.dry_run)

@@ -20,6 +20,9 @@ from watchkeeper.storage.errors import StorageError
 from watchkeeper.storage.interface import ListOptions, StoredObject
 from watchkeeper.storage.state import check_stored
 
+Record = Callable[[Object, Object], Object]
+"""(live, new) -> new, in whose record of owners it is noted who has changed what."""
+
 _BINDING = GroupResource("", "pods/binding")
 _OPTIONS = GroupKind("meta.k8s.io", "DeleteOptions")
 _ATTEMPTS = 20
@@ -40,10 +43,12 @@ async def change_stored(
     uid: str | None = None,
     resource_version: str | None = None,
     dry_run: bool = False,
+    record: Record | None = None,
 ) -> str:
     """Change an object in place by a function, without its strategy. Returns its resourceVersion.
 
-    What is given as `uid` and `resource_version` must be the object's. Raises ApiError.
+    What is given as `uid` and `resource_version` must be the object's; `record` notes who has changed what. Raises
+    ApiError.
     """
     key = store.key(ctx.namespace, name)
 
@@ -51,7 +56,7 @@ async def change_stored(
         assert current is not None
         obj = current.data()
         change(obj)
-        return obj
+        return obj if record is None else record(current.data(), obj)
 
     preconditions = storage.Preconditions(uid=uid, resource_version=resource_version)
     try:
@@ -104,9 +109,11 @@ class BindingStore:
 class EvictionStore:
     """Deletes Pods as far as disruption budgets allow."""
 
-    def __init__(self, pods: Store, budgets: Store) -> None:
+    def __init__(self, pods: Store, budgets: Store, record: Record) -> None:
+        """`record` notes what the server changes in the status of a budget."""
         self._pods = pods
         self._budgets = budgets
+        self._record = record
 
     async def create_named(self, ctx: Context, name: str, obj: Object, options: CreateOptions) -> Result:
         """Evict a Pod. Raises a 429 when a budget forbids it now."""
@@ -157,7 +164,7 @@ class EvictionStore:
         def change(obj: Object) -> None:
             eviction_rules.take_disruption(obj, pod, now_text())
 
-        await change_stored(self._budgets, ctx, budget, change, dry_run=dry_run)
+        await change_stored(self._budgets, ctx, budget, change, dry_run=dry_run, record=self._record)
 
     async def _delete(self, ctx: Context, pod: Object, chosen: Object, *, dry_run: bool, exact: bool) -> None:
         name = pod["metadata"]["name"]

@@ -144,6 +144,11 @@ class Strategy:
         for text in self.behavior.warnings_on_create(obj):
             ctx.warn(text)
 
+    def complete_new(self, obj: Object) -> None:
+        """Give a new object that is valid what it shows as soon as it is stored."""
+        if self.behavior.complete_new is not None:
+            self.behavior.complete_new(obj)
+
     def prepare_for_create(self, obj: Object, meta: Object) -> None:
         """Clear what only the system writes and set what a new object begins with."""
         behavior = self.behavior

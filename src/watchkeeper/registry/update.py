@@ -141,6 +141,7 @@ class Update:
             await self.held.secure()
         if self.options.validate_create is not None:
             await self.options.validate_create(obj)
+        self.strategy.complete_new(obj)
         return obj
 
     def _check_version(self, meta: Object, current: str) -> None:

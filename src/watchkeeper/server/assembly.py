@@ -144,7 +144,7 @@ class Assembly:
             max_body_bytes=options.max_body_bytes,
         )
         self.virtual = VirtualResources(
-            self.registry, options.authorizer, options.resolver, options.tokens, options.signer
+            self.registry, options.authorizer, options.resolver, options.tokens, options.signer, self.scheme
         )
         options.signer.find_uid = self.stored.find_uid
         installer = Installer(

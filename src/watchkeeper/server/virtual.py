@@ -12,7 +12,7 @@ from watchkeeper.authn.interface import TokenReviewer
 from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.reviews import RuleResolver
-from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.builtin import BuiltinRegistry
 from watchkeeper.registry.component_statuses import ComponentStatuses
 from watchkeeper.registry.connect import NodeProxy, PodConnect, PodLog, ServiceProxy
@@ -22,7 +22,12 @@ from watchkeeper.registry.rollback import RollbackStore
 from watchkeeper.registry.scale import ScaleStore, builtin_mapping
 from watchkeeper.registry.store import Store
 from watchkeeper.registry.tokens import TokenStore
+from watchkeeper.runtime.scheme import Scheme
+from watchkeeper.server.field_managers import field_manager_for
 
+_BUDGET = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
+_SERVER = "kube-apiserver"
+"""The manager of fields that the server itself writes, as clients know it."""
 _BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
@@ -36,8 +41,10 @@ class VirtualResources:
         resolver: RuleResolver,
         tokens: TokenReviewer,
         signer: ServiceAccountTokens,
+        scheme: Scheme,
     ) -> None:
         self._registry = registry
+        self._scheme = scheme
         self._signer = signer
         self._whole: dict[str, Any] = dict(review_stores(authorizer, resolver, tokens))
         self._whole["componentstatuses"] = ComponentStatuses()
@@ -47,7 +54,7 @@ class VirtualResources:
             ("pods", "log"): lambda: PodLog(self._store("pods"), self._store("nodes"), "log"),
         }
         self._parts["pods", "binding"] = lambda: BindingStore(self._store("pods"))
-        self._parts["pods", "eviction"] = lambda: EvictionStore(self._store("pods"), self._budgets())
+        self._parts["pods", "eviction"] = self._eviction_store
         self._parts["deployments", "rollback"] = lambda: RollbackStore(self._made("apps", "deployments"))
         self._parts["serviceaccounts", "token"] = self._token_store
         for name in ("attach", "exec", "portforward", "proxy"):
@@ -56,8 +63,15 @@ class VirtualResources:
     def _store(self, resource: str) -> Store:
         return self._registry.find(GroupResource("", resource))
 
-    def _budgets(self) -> Store:
-        return self._made("policy", "poddisruptionbudgets")
+    def _eviction_store(self) -> EvictionStore:
+        kind = self._scheme.kind(_BUDGET)
+        manager = field_manager_for(self._scheme, kind, kind.hub, "status")
+        assert manager is not None
+        return EvictionStore(
+            self._store("pods"),
+            self._made("policy", "poddisruptionbudgets"),
+            lambda live, new: manager.update(live, new, _SERVER),
+        )
 
     def _token_store(self) -> TokenStore:
         bindable = {kind: self._made("", name) for kind, name in _BINDABLE.items()}

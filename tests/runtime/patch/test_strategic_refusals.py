@@ -104,3 +104,14 @@ def test_an_order_of_a_list_that_no_kind_has_is_refused(patch: bytes, struct: st
         StrategicPatch(patch, DEPLOYMENT).apply(body)
     assert refused.value.code == 500
     assert refused.value.message == f'unable to find api field in struct {struct} for the json field "none"'
+
+
+def test_what_is_free_of_form_cannot_be_merged_below_its_first_level() -> None:
+    revision = schema_data().kinds[GroupVersionKind("apps", "v1", "ControllerRevision")]
+    live = {"data": {"a": {"b": 1}, "n": 1}}
+    patch = StrategicPatch(b'{"data":{"n":2,"new":{"x":[1]}}}', revision)
+    assert patch.apply(live) == {"data": {"a": {"b": 1}, "n": 2, "new": {"x": [1]}}}
+    with pytest.raises(ApiError) as refused:
+        StrategicPatch(b'{"data":{"a":{"b":2}}}', revision).apply({"data": {"a": {"b": 1}}})
+    assert refused.value.code == 500
+    assert refused.value.message == 'unable to find api field in struct RawExtension for the json field "a"'

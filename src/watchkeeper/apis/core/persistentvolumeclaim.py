@@ -34,10 +34,15 @@ def default_claim(claim: Object) -> None:
 
 
 def _prepare_for_create(claim: Object) -> None:
-    claim["status"] = {"phase": "Pending"}
+    claim["status"] = {}
     spec = claim["spec"]
     _drop_unknown_sources(spec, None)
     equate_sources(spec)
+
+
+def _complete_new(claim: Object) -> None:
+    """Until then, who judges a new claim sees no phase."""
+    claim["status"] = {"phase": "Pending"}
 
 
 def _prepare_for_update(new: Object, old: Object) -> None:
@@ -96,6 +101,7 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind("", "PersistentVolumeClaim"),
         prepare_for_create=_prepare_for_create,
+        complete_new=_complete_new,
         prepare_for_update=_prepare_for_update,
         validate=validate_claim,
         validate_update=validate_claim_update,

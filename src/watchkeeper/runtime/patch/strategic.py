@@ -91,6 +91,11 @@ def _wrong_type(expected: str, found: Any) -> ApiError:
     return _cannot(f"expected a {expected}, but received a {_GO_TYPES.get(type(found), '%!s(<nil>)')}")
 
 
+def _no_field(schema: Schema, name: str) -> ApiError:
+    struct = schema.go_type.rpartition(".")[2]
+    return _cannot(f'unable to find api field in struct {struct} for the json field "{name}"')
+
+
 def go_value(value: Any) -> str:
     """A value as Go's %v prints it."""
     if isinstance(value, dict):
@@ -165,6 +170,8 @@ def _clean(value: Any) -> Any:
 
 def _merge_member(original: Any, value: Any, schema: Schema | None, key: str) -> Any:
     field = _field(schema, key)
+    if schema is not None and schema.type is SchemaType.ANY:
+        raise _no_field(schema, key)
     below = _value_schema(schema, key)
     strategy = field.patch_strategy if field is not None else frozenset()
     if isinstance(value, dict):
@@ -312,8 +319,7 @@ def _set_element_orders(original: Object, patch: Object, schema: Schema | None) 
                 raise _wrong_type("[]interface {}", found)
         field = _field(schema, name)
         if field is None and schema is not None and schema.type is SchemaType.STRUCT:
-            struct = schema.go_type.rpartition(".")[2]
-            raise _cannot(f'unable to find api field in struct {struct} for the json field "{name}"')
+            raise _no_field(schema, name)
         key = field.patch_merge_key if field is not None else ""
         _check_order(changes or [], order, key)
         if changes is None and current is None:
