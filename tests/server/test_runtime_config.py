@@ -45,8 +45,9 @@ def test_nothing_old_is_served_unless_it_is_turned_on() -> None:
     assert served_resources(()) == resources()
     assert versions() & {"apps/v1beta1", "apps/v1beta2"} == set()
     assert versions(*OLD) - versions() == {"apps/v1beta1", "apps/v1beta2"}
-    assert versions("api/beta=true") - versions() == {"apps/v1beta1", "apps/v1beta2"}
-    assert versions("api/all=true", "apps/v1beta1=false") - versions() == {"apps/v1beta2"}
+    assert versions("api/beta=true") == versions("api/all=true") == versions()
+    assert versions("api/all=true", "apps/v1beta2=true") - versions() == {"apps/v1beta2"}
+    assert versions("api/all=false", "api/ga=true") == versions()
     assert versions("api/all=false", "v1=true") == {"v1"}
     assert versions("api/ga=false", "api/v1=true", "batch/v1") == {"v1", "batch/v1"}
     found = served_resources(("apps/v1/deployments=false", "apps/v1beta2/daemonsets=true"))

@@ -27,6 +27,7 @@ class _Choices:
     """What is on and off: whole versions, and resources against their version."""
 
     versions: dict[GroupVersion, bool]
+    """Those that are off at first are the ones that kube-apiserver has given up: only their names turn them on."""
     resources: dict[tuple[GroupVersion, str], bool] = field(default_factory=dict)
 
     def serves(self, info: ResourceInfo) -> bool:
@@ -60,11 +61,12 @@ def _parse(settings: Iterable[str]) -> dict[str, str]:
 
 
 def _apply(choices: _Choices, given: Mapping[str, str]) -> None:
+    served = [version for version, on in choices.versions.items() if on]
     for name, pattern in _CLASSES.items():
         if name in given:
             if given[name] not in ("true", "false"):
                 raise StartupError(f"--runtime-config: invalid value {name}={given[name]}")
-            for version in choices.versions:
+            for version in served:
                 if pattern.fullmatch(version.version):
                     choices.versions[version] = given[name] == "true"
     for key, value in given.items():

@@ -6,6 +6,9 @@ import functools
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from kind_writer import BEHAVIORS, create, created, row, update
 
 from watchkeeper.apis.certificates.pem import certificates_fault, request_fault
@@ -14,13 +17,8 @@ from watchkeeper.apis.certificates.signingrequest import KIND
 
 @functools.cache
 def request_pem() -> bytes:
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tester")])
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "tester")])
     request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, hashes.SHA256())
     return request.public_bytes(serialization.Encoding.PEM)
 
@@ -124,6 +122,50 @@ def test_a_certificate_is_issued_once_and_must_be_one() -> None:
     issued = {**old, "status": {"certificate": junk}}
     _, errors = part("status", issued, {"certificate": base64.b64encode(b"other").decode()})
     assert errors == ["status.certificate: Forbidden: updates may not modify existing certificate content"]
+
+
+def _signed(key: Any, digest: hashes.HashAlgorithm | None, **options: Any) -> bytes:
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "someone")])
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, digest, **options)
+    return request.public_bytes(serialization.Encoding.DER)
+
+
+def _pem(der: bytes) -> bytes:
+    return b"-----BEGIN CERTIFICATE REQUEST-----\n" + base64.encodebytes(der) + b"-----END CERTIFICATE REQUEST-----\n"
+
+
+_RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+_EC = ec.generate_private_key(ec.SECP256R1())
+_PSS = padding.PSS(padding.MGF1(hashes.SHA256()), padding.PSS.DIGEST_LENGTH)
+
+
+@pytest.mark.parametrize(
+    ("der", "words"),
+    [
+        (_signed(_RSA, hashes.SHA256()), "crypto/rsa: verification error"),
+        (_signed(_RSA, hashes.SHA256(), rsa_padding=_PSS), "crypto/rsa: verification error"),
+        (_signed(_EC, hashes.SHA384()), "x509: ECDSA verification failure"),
+        (_signed(ed25519.Ed25519PrivateKey.generate(), None), "x509: Ed25519 verification failure"),
+    ],
+)
+def test_a_request_is_signed_by_the_key_that_it_is_for(der: bytes, words: str) -> None:
+    assert request_fault(_pem(der)) == ""
+    assert request_fault(_pem(der.replace(b"someone", b"another"))) == words
+
+
+SIGNED_WITH_SHA1 = """
+MIIBUTCBuwIBADASMRAwDgYDVQQDDAdzb21lb25lMIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDKk4ZziydwFkxCK/mSZAsl
+Ok0XrVPAcem7D+1T7x7yQcTF1N9laQR3RISZuhRJvdkaR3iFL7YjCfMd4lVmh6W7CinbhIB8HzbExRb0gT7l+sSlMDQAvY5JX/Lv
+dFN9mLTxDRt+dt2e3rW+Ro/GKFj/QApwYau1Ny84r18Y4LtyzwIDAQABoAAwDQYJKoZIhvcNAQEFBQADgYEAbUO2msEs3lFwlLts
+9W2rnXtyRgImUCE6YMG7ebfkdrAsiY2fNFa2sbax6YqWA+qizKmp5p1kzlhpN3hgSOvXdbOOYDMIb6vkucONIvfenLjboU1q6JQN
+85PuVw8vsIXGVTICQLhr8XvSQXCZpuUwMRziY2vj1m4q1E26qmXUD7o=
+"""
+
+
+def test_a_request_may_be_signed_with_sha1_as_certificates_may_not() -> None:
+    der = base64.b64decode(SIGNED_WITH_SHA1)
+    assert request_fault(_pem(der)) == ""
+    assert request_fault(_pem(der.replace(b"someone", b"another"))) == "crypto/rsa: verification error"
 
 
 def test_faults_of_pem() -> None:
