@@ -62,6 +62,7 @@ class Response:
                 break
         else:
             headers.append(NO_CACHE)
+        headers += request.flow
         if request.warnings:
             headers += warning_headers(request.warnings)
         return headers

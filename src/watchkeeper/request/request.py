@@ -39,6 +39,7 @@ class Request:
         "audit",
         "audit_details",
         "audit_id",
+        "flow",
         "info",
         "method",
         "observer",
@@ -72,6 +73,8 @@ class Request:
         """Annotations that are logged only where request bodies are too."""
         self.audit_id: str = ""
         """What the audit log calls the request, "" where nobody asked yet."""
+        self.flow: tuple[tuple[bytes, bytes], ...] = ()
+        """Headers that tell where flow control counts the request."""
         self.observer: Observer | None = None
         """Who is told how the request is answered."""
         self._headers: dict[bytes, bytes] | None = None

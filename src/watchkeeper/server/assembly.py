@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +36,7 @@ from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
-from watchkeeper.server import admission_policies, admission_webhooks, api_services, policy_feed
+from watchkeeper.server import admission_policies, admission_webhooks, api_services, flow_schemas, policy_feed
 from watchkeeper.server.admission_plugins import builtin_plugins
 from watchkeeper.server.admission_policies import AdmissionPolicies
 from watchkeeper.server.admission_webhooks import AdmissionWebhooks
@@ -46,6 +46,8 @@ from watchkeeper.server.api_services import ApiServices
 from watchkeeper.server.custom_resources import DEFINITIONS, STORES, CustomResourceSupport, with_definitions
 from watchkeeper.server.equivalents import ServedEquivalents
 from watchkeeper.server.field_managers import field_manager_for
+from watchkeeper.server.flow_control_upkeep import FlowControlUpkeep
+from watchkeeper.server.flow_schemas import FlowSchemas
 from watchkeeper.server.followed_store import FollowedStore
 from watchkeeper.server.policy_feed import Followed
 from watchkeeper.server.quota_store import ServedQuotas
@@ -66,6 +68,7 @@ FOLLOWED = (
     *admission_policies.RESOURCES.values(),
     *admission_webhooks.RESOURCES.values(),
     *api_services.RESOURCES.values(),
+    *flow_schemas.RESOURCES.values(),
 )
 """What requests are judged by."""
 
@@ -135,6 +138,7 @@ class Assembly:
             read_namespace=self.stored.find_namespace,
             find_service=self.stored.find_service,
         )
+        self.flow_schemas = FlowSchemas()
         self.quotas = ResourceQuotas(ServedQuotas(self.served, self.stored.list_in))
         self.configuration = ConfigurationKnown()
         self.services = Services(
@@ -147,7 +151,7 @@ class Assembly:
             self.registry, options.authorizer, options.resolver, options.tokens, options.signer, self.scheme
         )
         options.signer.find_uid = self.stored.find_uid
-        installer = Installer(
+        installer = self._installer = Installer(
             self.services,
             self.served,
             self.registry,
@@ -201,6 +205,7 @@ class Assembly:
             ("admission-policies", self.policies, admission_policies.RESOURCES),
             ("admission-webhooks", self.webhooks, admission_webhooks.RESOURCES),
             ("api-services", self.api_services, api_services.RESOURCES),
+            ("flow-control", self.flow_schemas, flow_schemas.RESOURCES),
         ]
 
     def registration(self) -> ApiRegistration:
@@ -213,6 +218,13 @@ class Assembly:
     def availability(self) -> ApiAvailability:
         """Who tells which remote APIServices can be reached."""
         return ApiAvailability(self.api_services, self.registry.find(api_services.API_SERVICES), self.stored)
+
+    def flow_control(self, put_right: Callable[[], Awaitable[None]]) -> FlowControlUpkeep:
+        """Who keeps flow control; `put_right` puts the objects right that every cluster begins with."""
+        info = next(info for info in resources() if info.group_resource == flow_schemas.SCHEMAS)
+        served = self.served.find(*info.gvr) or self._installer.make(info)
+        status = served.subresources["status"]
+        return FlowControlUpkeep(self.flow_schemas, self.registry.find(flow_schemas.SCHEMAS), status, put_right)
 
     def builtin_services(self) -> list[dict[str, Any]]:
         """The APIServices of what is built in."""

@@ -17,7 +17,7 @@ from watchkeeper.authz.bootstrap.reconcile import reconciled
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.metadata import now_text
-from watchkeeper.registry.rest import Context, CreateOptions
+from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
 from watchkeeper.registry.store import Store
 from watchkeeper.request.user import LOOPBACK
 from watchkeeper.runtime.scheme import Scheme
@@ -79,13 +79,27 @@ class Bootstrap:
             await self._ensure(wanted, reconcile=reconciled)
 
     async def flow_control(self) -> None:
-        """Create the priority levels, then the flow schemas that lead to them."""
-        await self._ensure(flow_control.priority_levels(), reconcile=_updated_spec)
-        await self._ensure(
-            flow_control.flow_schemas(),
-            reconcile=_updated_spec,
-            status=lambda schema: flow_control.dangling_condition(schema, now_text()),
-        )
+        """Create the priority levels, then the flow schemas that lead to them; remove those of older servers."""
+        levels, schemas = flow_control.priority_levels(), flow_control.flow_schemas()
+        await self._ensure(levels, reconcile=flow_control.revised)
+        await self._ensure(schemas, reconcile=flow_control.revised, status=_leads_to_its_level)
+        for wanted in (schemas, levels):
+            await self._remove_others(wanted)
+
+    async def _remove_others(self, wanted: Sequence[Object]) -> None:
+        """Remove the objects of a kind that the server is to keep, but does not know."""
+        group = wanted[0]["apiVersion"].rpartition("/")[0]
+        store = self._find(GroupResource(group, _plural(wanted[0]["kind"])))
+        names = {obj["metadata"]["name"] for obj in wanted}
+        for stored in (await self._there(store, list(wanted))).values():
+            obj = stored.data()
+            name = obj["metadata"]["name"]
+            if name not in names and flow_control.is_kept(obj):
+                options = DeleteOptions(uid=obj["metadata"]["uid"], resource_version=str(stored.resource_version))
+                try:
+                    await store.delete(Context(user=LOOPBACK), name, options)
+                except ApiError as error:
+                    log.warning("cannot remove %s %s: %s", obj["kind"], name, error.message)
 
     async def api_services(self, services: Iterable[Object]) -> None:
         """Create the APIServices of what is built in."""
@@ -177,13 +191,10 @@ class Bootstrap:
             log.error("cannot update %s: %s", stored.key, error)
 
 
-def _updated_spec(stored: Object, expected: Object) -> Object | None:
-    """The spec that it should have, if it wants to be kept up to date."""
-    automatic = (stored["metadata"].get("annotations") or {}).get(flow_control.AUTO_UPDATE)
-    if automatic == "false" or stored["spec"] == expected["spec"]:
-        return None
-    metadata = {**stored["metadata"], "generation": stored["metadata"].get("generation", 0) + 1}
-    return {**stored, "metadata": metadata, "spec": expected["spec"]}
+def _leads_to_its_level(schema: Object) -> Object:
+    """The status of a schema whose level is there, as all are of the schemas that are made here."""
+    level = schema["spec"]["priorityLevelConfiguration"]["name"]
+    return {"conditions": [flow_control.dangling_condition(level, True, now_text())]}
 
 
 def _replaced(*fields: str) -> Reconcile:

@@ -8,12 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 from watchkeeper.authn.service_accounts import ALL_SERVICE_ACCOUNTS
+from watchkeeper.meta.field import go_quote
 from watchkeeper.request.user import AUTHENTICATED, SYSTEM_MASTERS, UNAUTHENTICATED
 
 Object = dict[str, Any]
 
 AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
-"""The annotation of those whose spec is put right at each start; "false" lets a change stay."""
+"""The annotation of those whose spec is put right at each start and every minute; "false" lets a change stay."""
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+MANDATORY = frozenset({"exempt", "catch-all"})
+"""Levels and schemas without which requests would belong nowhere."""
 _API_VERSION = "flowcontrol.apiserver.k8s.io/v1"
 _MANAGER, _SCHEDULER, _NODES = "system:kube-controller-manager", "system:kube-scheduler", "system:nodes"
 _ALL = ["*"]
@@ -123,14 +128,39 @@ def flow_schemas() -> list[Object]:
     ]
 
 
-def dangling_condition(schema: Object, now: str) -> Object:
-    """The status of a schema whose level exists."""
-    level = schema["spec"]["priorityLevelConfiguration"]["name"]
-    condition = {
+def dangling_condition(level: str, exists: bool, now: str) -> Object:
+    """What a schema says of the level that it leads to."""
+    known = "and it exists" if exists else "but there is no such object"
+    return {
         "type": "Dangling",
-        "status": "False",
+        "status": "False" if exists else "True",
         "lastTransitionTime": now,
-        "reason": "Found",
-        "message": f'This FlowSchema references the PriorityLevelConfiguration object named "{level}" and it exists',
+        "reason": "Found" if exists else "NotFound",
+        "message": f"This FlowSchema references the PriorityLevelConfiguration object named {go_quote(level)} {known}",
     }
-    return {"conditions": [condition]}
+
+
+def is_kept(obj: Object) -> bool | None:
+    """Whether an object says that the server keeps its spec as it should be; None when it does not say."""
+    value = (obj["metadata"].get("annotations") or {}).get(AUTO_UPDATE)
+    return True if value in _TRUE else False if value in _FALSE else None
+
+
+def revised(stored: Object, expected: Object) -> Object | None:
+    """What to store in place of an object that is not as it should be, None to leave it alone.
+
+    Of the mandatory ones the spec is put right in any case, of others if they say so, or if they say nothing and nobody
+    has changed them since they were made. Each says afterwards what it is.
+    """
+    metadata = stored["metadata"]
+    kept = is_kept(stored)
+    wanted = metadata["name"] in MANDATORY or (metadata.get("generation") == 1 if kept is None else kept)
+    other_spec = wanted and stored["spec"] != expected["spec"]
+    if kept is wanted and not other_spec:
+        return None
+    annotations = {**(metadata.get("annotations") or {}), AUTO_UPDATE: str(wanted).lower()}
+    metadata = {**metadata, **({} if kept is wanted else {"annotations": annotations})}
+    if not other_spec:
+        return {**stored, "metadata": metadata}
+    metadata["generation"] = metadata.get("generation", 0) + 1
+    return {**stored, "metadata": metadata, "spec": expected["spec"]}

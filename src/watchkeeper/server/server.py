@@ -188,7 +188,12 @@ class Server:
         if options.crds is not None:
             await self.assembly.custom.install(options.crds)
         if not options.read_only:
-            for keeper in (self.assembly.registration(), self.assembly.availability()):
+            bootstrap = self._make_bootstrap()
+            for keeper in (
+                self.assembly.registration(),
+                self.assembly.availability(),
+                self.assembly.flow_control(bootstrap.flow_control),
+            ):
                 self._undo.append((repr(keeper), keeper.close))
                 keeper.start()
         app = await self._app(authorizer, authenticator, signer)
@@ -318,6 +323,7 @@ class Server:
             check_deadline,
             authentication,
             Impersonation(authorizer),
+            self.assembly.flow_schemas,
             in_flight,
             Authorization(authorizer),
         ]

@@ -1,0 +1,93 @@
+"""Keeps flow control as kube-apiserver does: the objects of the beginning, and what schemas say of their levels."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.endpoints.scope import Scope
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.registry.metadata import now_text
+from watchkeeper.registry.store import Store
+from watchkeeper.server.flow_control import dangling_condition
+from watchkeeper.server.flow_schemas import FlowSchemas, Object, level_of
+from watchkeeper.storage.errors import KeyNotFound, StorageError
+from watchkeeper.storage.interface import StoredObject
+
+log = logging.getLogger(__name__)
+
+_MANAGER = "api-priority-and-fairness-config-consumer-v1"
+_MINUTE = 60.0
+
+
+class FlowControlUpkeep:
+    """Writes the condition `Dangling` when a schema or a level has changed, and puts objects right every minute."""
+
+    def __init__(
+        self, schemas: FlowSchemas, store: Store, status: Scope, put_right: Callable[[], Awaitable[None]]
+    ) -> None:
+        """`status`: the status of flow schemas, which are in `store`. `put_right` puts the objects right."""
+        self._schemas = schemas
+        self._store = store
+        self._status = status
+        self._put_right = put_right
+        self._changed = asyncio.Event()
+        self._tasks = TaskOwner("flow-control")
+
+    def start(self) -> None:
+        """Begin."""
+        self._schemas.on_change = self._changed.set
+        self._changed.set()
+        self._tasks.start("conditions", self._keep_conditions())
+        self._tasks.start("objects", self._keep_objects())
+
+    async def close(self) -> None:
+        """Keep nothing any more."""
+        self._schemas.on_change = lambda: None
+        await self._tasks.close()
+
+    async def _keep_objects(self) -> None:
+        while True:
+            await asyncio.sleep(_MINUTE)
+            try:
+                await self._put_right()
+            except (ApiError, StorageError) as error:
+                log.warning("cannot put flow control right: %s", error)
+
+    async def _keep_conditions(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            for schema in self._schemas.schemas():
+                condition = dangling_condition(level_of(schema), self._schemas.has_level(level_of(schema)), now_text())
+                if not _says(schema, condition):
+                    await self._write(schema["metadata"]["name"], condition)
+
+    async def _write(self, name: str, condition: Object) -> None:
+        key, fields = self._store.key("", name), self._status.field_manager
+        assert fields is not None
+
+        def change(current: StoredObject | None) -> Object:
+            if current is None:
+                raise KeyNotFound("it is gone", key)
+            applied = {**self._head(), "metadata": {"name": name}, "status": {"conditions": [condition]}}
+            return fields.apply(current.data(), applied, _MANAGER, force=True)
+
+        try:
+            await self._store.storage.guaranteed_update(key, change)
+        except KeyNotFound:
+            return
+        except (ApiError, StorageError) as error:
+            log.warning("cannot tell where %s leads: %s", name, error)
+
+    def _head(self) -> Object:
+        gvk = self._store.kind
+        return {"apiVersion": gvk.api_version, "kind": gvk.kind}
+
+
+def _says(schema: Object, condition: Object) -> bool:
+    conditions = (schema.get("status") or {}).get("conditions") or ()
+    current: Object = next((each for each in conditions if each.get("type") == condition["type"]), {})
+    return all(current.get(field) == condition[field] for field in ("status", "reason", "message"))
