@@ -213,3 +213,25 @@ def test_a_token_is_asked_for_the_account_of_the_path(server: Handle) -> None:
     assert f"the UID in the token request ({OTHER}) does not match the UID of the service account" in status["message"]
     absent = refused(server, "POST", path.replace("worker", "absent"), {"spec": {"expirationSeconds": 1}})
     assert absent["code"] == 404
+
+
+def test_the_status_of_a_kind_that_updates_create_creates_it_too_without_an_address(server: Handle) -> None:
+    service = {"metadata": {"name": "by-status"}, "spec": {"ports": [{"port": 80}]}, "status": {"conditions": []}}
+    made = server.request("PUT", f"{SERVICES}/by-status/status", service)
+    assert "clusterIP" not in made["spec"]
+    assert made["status"] == {"loadBalancer": {}}
+    assert refused(server, "PUT", f"{DEPLOYMENTS}/absent/status", {"metadata": {"name": "absent"}})["code"] == 404
+
+
+def test_applying_the_status_of_a_validating_policy_creates_the_policy(server: Handle) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/none/status"
+    config = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
+    status = refused(
+        server,
+        "PATCH",
+        f"{path}?fieldManager=m",
+        {**config, "metadata": {"name": "none"}},
+        "application/apply-patch+yaml",
+    )
+    assert (status["code"], status["reason"]) == (422, "Invalid")
+    assert refused(server, "PUT", path, {**config, "metadata": {"name": "none"}})["code"] == 404

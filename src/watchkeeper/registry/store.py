@@ -85,9 +85,8 @@ class StatusStore:
     async def update(
         self, ctx: Context, name: str, updated: UpdatedObject, options: UpdateOptions
     ) -> tuple[Result, bool]:
-        """Change the part that this subresource stands for. Never creates."""
-        own = UpdateOptions(dry_run=options.dry_run, validate_update=options.validate_update)
-        return await Update(self.store, self.strategy, ctx, name, updated, own).run()
+        """Change the part that this subresource stands for; of kinds that a PUT creates, it creates the object."""
+        return await Update(self.store, self.strategy, ctx, name, updated, options).run()
 
 
 __all__ = ["Hooks", "StatusStore", "Store", "StoreConfig", "Transaction"]

@@ -267,11 +267,6 @@ class StatusStrategy(Strategy):
         """Status writers are controllers: they are not warned about specs."""
         return []
 
-    @property
-    def allow_create_on_update(self) -> bool:
-        """A status belongs to an object that exists."""
-        return False
-
 
 def _same_but_metadata(obj: Object, old: Object) -> bool:
     return len(obj) == len(old) and all(

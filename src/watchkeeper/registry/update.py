@@ -135,7 +135,8 @@ class Update:
         ensure_namespace(meta, self.ctx.namespace)
         if not self.options.dry_run:
             meta.pop("resourceVersion", None)
-        self.held = begin_create(self.store, obj, dry_run=self.options.dry_run)
+        if self.strategy is self.store.strategy:  # a status that creates takes hold of nothing
+            self.held = begin_create(self.store, obj, dry_run=self.options.dry_run)
         self.strategy.before_create(self.ctx, obj)
         if self.held is not NOTHING_HELD:
             await self.held.secure()
