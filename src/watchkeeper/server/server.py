@@ -60,11 +60,16 @@ from watchkeeper.server.service_sharing import is_shared
 from watchkeeper.server.sockets import open_tcp, open_unix
 from watchkeeper.server.start_hooks import hooks_taken
 from watchkeeper.server.storage import check_encryption, open_factory, storage_factory
+from watchkeeper.server.upkeep import Upkeep
 from watchkeeper.server.version import Version
 from watchkeeper.server.zpages import Flagz, Statusz
 from watchkeeper.storage.factory import StorageFactory
 
 log = logging.getLogger(__name__)
+
+_NAMESPACES_SECONDS = 60.0
+_OWN_SERVICE_SECONDS = 10.0
+"""How often what somebody may have deleted is put back."""
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 """Who issues service account tokens, and the audience that they are for unless they say otherwise."""
@@ -188,14 +193,7 @@ class Server:
         if options.crds is not None:
             await self.assembly.custom.install(options.crds)
         if not options.read_only:
-            bootstrap = self._make_bootstrap()
-            for keeper in (
-                self.assembly.registration(),
-                self.assembly.availability(),
-                self.assembly.flow_control(bootstrap.flow_control),
-            ):
-                self._undo.append((repr(keeper), keeper.close))
-                keeper.start()
+            self._start_upkeep(_port_of(sockets))
         app = await self._app(authorizer, authenticator, signer)
         self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
         self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))
@@ -209,6 +207,19 @@ class Server:
             if is_shared(self.storage):
                 self._show_itself(_port_of(sockets) or DEFAULT_PORT)
         write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, self.credentials.ca_pem)
+
+    def _start_upkeep(self, port: int) -> None:
+        """Keep what the API tells of the server itself, and what every cluster begins with, as it has to be."""
+        bootstrap = self._make_bootstrap()
+        for keeper in (
+            self.assembly.registration(),
+            self.assembly.availability(),
+            self.assembly.flow_control(bootstrap.flow_control),
+            Upkeep("namespaces", bootstrap.namespaces, every=_NAMESPACES_SECONDS),
+            Upkeep("own service", functools.partial(self._own_service, bootstrap, port), every=_OWN_SERVICE_SECONDS),
+        ):
+            self._undo.append((repr(keeper), keeper.close))
+            keeper.start()
 
     def _start_controllers(self) -> None:
         """Run them here; with other servers on the same store, run them on one of these."""
@@ -270,19 +281,26 @@ class Server:
 
         `port` is where the server listens, 0 for nowhere but on a unix socket.
         """
-        options = self.options
         bootstrap = self._make_bootstrap()
         await bootstrap.namespaces()
         await bootstrap.priority_classes()
         await bootstrap.flow_control()
         await bootstrap.api_services(self.assembly.builtin_services())
-        authorities = options.client_ca.read_text() if options.client_ca is not None else ""
+        await self._own_service(bootstrap, port)
+        await bootstrap.policy()
+
+    async def _own_service(self, bootstrap: Bootstrap, port: int) -> None:
+        """Have the server's own Service, and its endpoints unless other servers are among them."""
         networks = tuple(self.assembly.options.service_networks)
-        await bootstrap.own_service(networks, port or DEFAULT_PORT, authorities)
+        await bootstrap.own_service(networks, port or DEFAULT_PORT, self._client_authorities)
         address = self._address()
         if address and not is_shared(self.storage):
             await bootstrap.own_endpoints([address], port or DEFAULT_PORT)
-        await bootstrap.policy()
+
+    @functools.cached_property
+    def _client_authorities(self) -> str:
+        client_ca = self.options.client_ca
+        return client_ca.read_text() if client_ca is not None else ""
 
     async def _follow(self, name: str, followed: Followed, resources: Mapping[str, GroupResource]) -> PolicyFeed:
         """Keep something equal to the objects of some kinds; returns once it knows them all that it can know."""
