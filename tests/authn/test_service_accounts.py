@@ -14,7 +14,16 @@ def test_a_name_goes_there_and_back():
 
 
 @pytest.mark.parametrize(
-    "name", ["ann", "system:serviceaccount:ns", "system:serviceaccount::x", "system:serviceaccount:a:b:c"]
+    "name",
+    [
+        "ann",
+        "system:serviceaccount:ns",
+        "system:serviceaccount::x",
+        "system:serviceaccount:a:b:c",
+        "system:serviceaccount:A_:b",
+        "system:serviceaccount:a.b:c",
+        "system:serviceaccount:a:B",
+    ],
 )
 def test_other_names_are_no_service_accounts(name):
     assert split_username(name) is None

@@ -9,7 +9,7 @@ import pytest
 
 from watchkeeper.server.server import ISSUER
 from watchkeeper.testing import Server
-from watchkeeper.testing.handle import Handle
+from watchkeeper.testing.handle import Handle, RequestFailed
 
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 BASE = "/api/v1/namespaces/default"
@@ -82,3 +82,9 @@ def test_a_token_ends_with_what_it_is_bound_to(server: Handle) -> None:
     assert reviewed(server, token)["error"] == 'serviceaccounts "brief" not found'
     other = server.request("POST", accounts, {"metadata": {"name": "brief"}})["metadata"]["uid"]
     assert reviewed(server, token)["error"] == f"service account UID ({other}) does not match claim ({uid})"
+
+
+@pytest.mark.parametrize("seconds", [0, 599])
+def test_a_token_lasts_ten_minutes_at_least(server: Handle, seconds: int) -> None:
+    with pytest.raises(RequestFailed, match="may not specify a duration less than 10 minutes"):
+        issued(server, expirationSeconds=seconds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from watchkeeper.apis.validation.names import is_dns1123_label, is_dns1123_subdomain
+
 PREFIX = "system:serviceaccount:"
 ALL_SERVICE_ACCOUNTS = "system:serviceaccounts"
 NAMESPACE_GROUP_PREFIX = "system:serviceaccounts:"
@@ -21,7 +23,8 @@ def split_username(user: str) -> tuple[str, str] | None:
     """Namespace and name of a service account's user name, None for any other user."""
     if not user.startswith(PREFIX):
         return None
-    parts = user[len(PREFIX) :].split(":")
-    if len(parts) != 2 or not all(parts):
+    namespace, _, name = user[len(PREFIX) :].partition(":")
+    # No such names can be given, so whoever bears one is no service account.
+    if is_dns1123_label(namespace) or is_dns1123_subdomain(name):
         return None
-    return parts[0], parts[1]
+    return namespace, name

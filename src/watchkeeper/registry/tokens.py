@@ -46,7 +46,9 @@ class TokenStore:
             raise errors.conflict(GroupResource(_KIND.group, _KIND.kind), name, why)
         spec: dict[str, Any] = obj.setdefault("spec", {})
         audiences = spec.get("audiences") or list(self._tokens.audiences)
-        seconds = spec.get("expirationSeconds") or _DEFAULT_SECONDS
+        seconds = spec.get("expirationSeconds")
+        if seconds is None:
+            seconds = _DEFAULT_SECONDS
         now = time.time()
         own = {"name": name, "namespace": ctx.namespace, "uid": account["uid"], "creationTimestamp": now_text(now)}
         obj["metadata"] = {**meta, **own}
