@@ -57,10 +57,48 @@ def test_a_scale_has_the_owners_of_the_replicas(api: Any, kit: Any) -> None:
     refused = apply(api, f"{path}/a/scale", body, "scaler")
     assert refused.status == 409
     assert refused.body["message"] == 'Apply failed with 1 conflict: conflict with "one": .spec.replicas'
-    assert apply(api, f"{path}/a/scale", body, "scaler", force="true").body["spec"] == {"replicas": 2}
+    changed = api.call("PATCH", f"{path}/a/scale?fieldManager=scaler", {"spec": {"replicas": 2}}, MERGE)
+    assert changed.body["spec"] == {"replicas": 2}
     answer = api.call("GET", f"{path}/a")
     assert answer.body["spec"] == {"size": 2}
-    assert owners(answer) == {"scaler Apply v1 scale": {"f:spec": {"f:size": {}}}}
+    assert owners(answer) == {"scaler Update v1 scale": {"f:spec": {"f:size": {}}}}
+    assert apply(api, f"{path}/a/scale", body, "second").body["spec"] == {"replicas": 2}
+    assert owners(api.call("GET", f"{path}/a")) == {
+        "scaler Update v1 scale": {"f:spec": {"f:size": {}}},
+        "second Apply v1 scale": {"f:spec": {"f:size": {}}},
+    }
+
+
+def test_a_scale_that_an_apply_changes_cannot_be_converted(api: Any, kit: Any) -> None:
+    scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    path = api.install(kit.version("v1", kit.obj(size=WHOLE), subresources={"scale": scale}))
+    apply(api, f"{path}/a", api.widget("a", {"size": 1}), "one")
+    body = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 2}}
+    refused = apply(api, f"{path}/a/scale", body, "scaler", force="true")
+    assert (refused.status, refused.body["message"]) == (
+        500,
+        "failed to convert new object (/a; autoscaling/v1, Kind=Scale) to proper version: "
+        "request to convert CR to an invalid group/version: autoscaling/v1",
+    )
+    assert api.call("GET", f"{path}/a").body["spec"] == {"size": 1}
+
+
+def test_an_applied_object_must_have_a_name(api: Any, kit: Any) -> None:
+    path = api.install(kit.version("v1", kit.obj(size=WHOLE)))
+    body = api.widget("a", {"size": 1})
+    del body["metadata"]
+    refused = apply(api, f"{path}/a", body, "one")
+    assert refused.status == 400
+    assert refused.body["message"].endswith("was undeterminable: name must be provided")
+
+
+def test_below_a_field_that_keeps_unknown_ones_any_field_may_be_applied(api: Any, kit: Any) -> None:
+    known = {"type": "object", "properties": {"a": WHOLE}}
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"known": known}}
+    path = api.install(kit.version("v1", kit.obj(free=free)))
+    applied = apply(api, f"{path}/a", api.widget("a", {"free": {"known": {"a": 1, "b": 2}, "c": 3}}), "one")
+    assert applied.body["spec"] == {"free": {"known": {"a": 1}, "c": 3}}
+    assert owners(applied) == {"one Apply v1": {"f:spec": {"f:free": {"f:c": {}, "f:known": {"f:a": {}, "f:b": {}}}}}}
 
 
 def test_an_empty_record_ends_ownership(api: Any, kit: Any) -> None:

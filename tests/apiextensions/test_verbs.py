@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import urllib.error
+import urllib.request
 from typing import Any
 
 import pytest
@@ -117,6 +119,11 @@ def test_a_scale_that_does_not_decode_is_refused_in_the_same_words_whatever_it_i
             500,
             "Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'",
         ),
+        (
+            {"apiVersion": "a/b/c"},
+            422,
+            ' "" is invalid: patch: Invalid value: {outcome}: unexpected GroupVersion string: a/b/c',
+        ),
     ],
 )
 def test_a_patch_leaves_a_custom_object_saying_what_it_is(
@@ -151,3 +158,27 @@ def test_replicas_that_cannot_be_reached_name_the_field_beyond_what_is_in_the_wa
     assert refused.status == 422
     assert words in refused.body["message"]
     assert api.call("POST", path, api.widget("b", {"box": None})).status == 201
+
+
+def test_a_patched_scale_cannot_become_another_kind(api: Any, kit: Any) -> None:
+    path = api.install(kit.version(subresources={"scale": SCALE}))
+    assert api.call("POST", path, api.widget("a", {"n": 1})).status == 201
+    refused = api.call("PATCH", f"{path}/a/scale", {"apiVersion": "apps/v1", "kind": "Deployment"}, MERGE)
+    assert refused.status == 422
+    assert refused.body["message"].endswith(
+        'no kind "Deployment" is registered for version "apps/v1" in scheme "k8s.io/client-go/scale/util.go:146"'
+    )
+    assert api.call("PATCH", f"{path}/a/scale", {"apiVersion": None}, MERGE).status == 200
+
+
+@pytest.mark.parametrize("accept", ["application/vnd.kubernetes.protobuf", "text/html"])
+def test_a_scale_is_refused_in_the_forms_that_custom_objects_do_not_have(api: Any, kit: Any, accept: str) -> None:
+    path = api.install(kit.version(subresources={"scale": SCALE}))
+    assert api.call("POST", path, api.widget("a", {"n": 1})).status == 201
+    request = urllib.request.Request(
+        f"{api.handle.url}{path}/a/scale", headers={"Authorization": f"Bearer {api.handle.token}", "Accept": accept}
+    )
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=10)
+    said = "only the following media types are accepted: application/json, application/yaml, "
+    assert (refused.value.code, said in refused.value.read().decode(errors="replace")) == (406, True)

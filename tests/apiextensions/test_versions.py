@@ -19,6 +19,7 @@ from watchkeeper.server.tls import server_context
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
 TEXT = {"type": "string"}
 
 
@@ -158,6 +159,41 @@ def test_a_webhook_converts_what_is_read_written_listed_and_watched(api: Any, ki
         assert events.wait(3)[2] == ("MODIFIED", {"first": "Ada", "last": "Byron"})
         api.call("DELETE", f"{two}/a")
         assert events.wait(4)[3][0] == "DELETED"
+
+
+def owners(answer: Any) -> dict[str, Any]:
+    """By manager and version: the fields."""
+    record = answer.body["metadata"]["managedFields"]
+    return {f"{e['manager']} {e['apiVersion'].rpartition('/')[2]}": e["fieldsV1"] for e in record}
+
+
+def test_owners_at_one_version_are_known_at_the_other_by_what_the_webhook_makes(api: Any, kit: Any, hook: Hook) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    two = api.path("v2")
+    api.call("POST", f"{one}?fieldManager=maker", api.widget("a", {"name": "Ada Lovelace"}))
+    patched = api.call("PATCH", f"{two}/a?fieldManager=editor", {"spec": {"last": "Byron"}}, MERGE)
+    assert owners(patched) == {"maker v1": {"f:spec": {}}, "editor v2": {"f:spec": {"f:last": {}}}}
+    body = patched.body | {"spec": {"first": "Alan", "last": "Byron"}}
+    replaced = api.call("PUT", f"{two}/a?fieldManager=editor", body)
+    assert owners(replaced)["editor v2"] == {"f:spec": {"f:first": {}, "f:last": {}}}
+
+
+def test_what_is_applied_at_one_version_conflicts_at_the_other(api: Any, kit: Any, hook: Hook) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    two = api.path("v2")
+
+    def apply(path: str, version: str, spec: dict[str, Any], manager: str) -> Any:
+        return api.call("PATCH", f"{path}/a?fieldManager={manager}", api.widget("a", spec, version), APPLY)
+
+    assert apply(two, "v2", {"first": "Ada", "last": "Byron"}, "x").status == 201
+    refused = apply(one, "v1", {"name": "Alan Turing"}, "y")
+    assert refused.status == 409
+    assert [cause["field"] for cause in refused.body["details"]["causes"]] == [".spec.first", ".spec.last"]
+    agreed = apply(one, "v1", {"name": "Ada Byron"}, "y")
+    assert owners(agreed) == {
+        "x v2": {"f:spec": {"f:first": {}, "f:last": {}}},
+        "y v1": {"f:spec": {"f:name": {}}},
+    }
 
 
 def test_labels_are_the_webhooks_to_change_and_other_metadata_is_not(api: Any, kit: Any, hook: Hook) -> None:

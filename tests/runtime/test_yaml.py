@@ -57,7 +57,10 @@ def test_fields_set_twice_are_told_with_their_lines_and_the_last_counts() -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"a: {k: [\n", "yaml: line 2: did not find expected node content"),
+        (b"a: {k: [\n", "yaml: line 1: did not find expected node content"),
+        (b"a: [", "yaml: line 1: did not find expected node content"),
+        (b"- a\nb: c", "yaml: line 1: did not find expected '-' indicator"),
+        (b"a: 1\n b: 2", "yaml: line 2: mapping values are not allowed in this context"),
         (b"a: &x [*x]", "yaml: anchor 'x' value contains itself"),
         (b"a: *y", "yaml: unknown anchor 'y' referenced"),
         (b"a: .nan", "json: unsupported value: NaN"),

@@ -11,6 +11,7 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions, Result, UpdateOptions, ValidateDelete
 from watchkeeper.request.user import AUTHENTICATED, User
+from watchkeeper.runtime.managedfields import completed
 from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject
 
 Object = dict[str, Any]
@@ -196,7 +197,8 @@ class _Change:
             raise self._absent
         obj = current.data()
         self._change(obj)
-        return await self._admit(self._record(current.data(), obj), current.data())
+        owned = await completed(lambda: self._record(current.data(), {**obj, "metadata": dict(obj["metadata"])}))
+        return await self._admit(owned, current.data())
 
 
 def _options(kind: str) -> Object:

@@ -239,7 +239,9 @@ class MetadataRenderer(Renderer):
 
     def _go_type(self) -> str:
         kind = self.scope.kind
-        return f"*{internal_name(kind)}" if kind.builtin else "*unstructured.Unstructured"
+        if self.scope.of_custom:
+            return f"*{kind.gvk.version}.{kind.gvk.kind}" if kind.builtin else "*unstructured.Unstructured"
+        return f"*{internal_name(kind)}"
 
     def list_items(self, items: list[StoredObject], *, first: bool) -> bytes:
         """Some items; each says its kind."""

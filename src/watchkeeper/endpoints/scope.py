@@ -110,6 +110,16 @@ class Scope:
         return self.subresource == "scale" if self.subresource else "list" in self.verbs
 
     @property
+    def in_protobuf(self) -> bool:
+        """Whether answers can be in protobuf: those of paths of custom resources cannot, not even of their scale."""
+        return self.kind.builtin and not self.of_custom
+
+    @property
+    def of_custom(self) -> bool:
+        """Whether it belongs to a custom resource, though bodies (of the scale) may be of a built-in kind."""
+        return self.own_versions is not None
+
+    @property
     def is_hub(self) -> bool:
         """Whether bodies are stored as they are at this version."""
         return self.kind.gvk == self.hub

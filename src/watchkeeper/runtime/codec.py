@@ -86,10 +86,15 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
         raise cannot_be_handled(gvk, expected, why) from None
 
 
-def wrong_kind(scheme: Scheme, expected: Kind, parsed: Any) -> str:
-    """Why a JSON value is no object of a kind by what it says of itself, "" if it is one or does not say."""
+def wrong_kind(scheme: Scheme, expected: Kind, parsed: Any, *, alone: str = "") -> str:
+    """Why a JSON value is no object of a kind by what it says of itself, "" if it is one or does not say.
+
+    `alone` names a scheme of the reference that has no other kinds.
+    """
     try:
         gvk = _said_kind(parsed, expected.gvk)
+        if alone and gvk != expected.gvk:
+            return f'{NotRegistered(gvk)} in scheme "{alone}"'
         kind = _kind(scheme, expected, gvk)
         if kind is not expected:
             _decode(kind, expected, copy.deepcopy(parsed), None, strict=False)
@@ -211,6 +216,7 @@ def check_said_kind(parsed: Object, shown: str) -> None:
         raise ValueError(f"Object 'Kind' is missing in '{shown}'")
     if not api_version:
         raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+    GroupVersion.parse(api_version)
 
 
 def _text_of(parsed: Object, name: str) -> str:

@@ -30,7 +30,9 @@ def read_yaml(data: bytes, repeated: list[str] | None = None) -> Any:
         return _Builder(repeated).build(yaml.parse(data, Loader=yaml.CSafeLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.context_mark if error.context_mark is not None and error.context_mark.line else error.problem_mark
-        where = f"line {mark.line + 1}: " if mark is not None and mark.line else ""
+        # go-yaml counts lines from 0 where it parses and from 1 where it scans.
+        scanned = isinstance(error, yaml.scanner.ScannerError)
+        where = f"line {mark.line + scanned}: " if mark is not None and mark.line else ""
         raise YamlError(f"yaml: {where}{error.problem}") from None
     except yaml.YAMLError as error:
         reason = getattr(error, "reason", None) or str(error).partition("\n")[0]

@@ -25,7 +25,7 @@ from watchkeeper.endpoints.scope import FieldManager, ServedResource, ServedTabl
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.store import StatusStore, Store
 from watchkeeper.runtime.managedfields import FieldManager as Tracker
-from watchkeeper.runtime.managedfields import Filter, excluding
+from watchkeeper.runtime.managedfields import Filter, Foreign, excluding
 from watchkeeper.runtime.scheme import Kind, Scheme
 from watchkeeper.server.errors import StartupError
 from watchkeeper.storage.codec import JsonCodec
@@ -136,15 +136,19 @@ class CustomResourceSupport:
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
-    def field_manager(self, kind: Kind, has_status: bool, subresource: str) -> FieldManager | None:
+    def field_manager(
+        self, kind: Kind, has_status: bool, subresource: str, foreign: Foreign | None
+    ) -> FieldManager | None:
         """Who keeps track of fields."""
+        if subresource == "scale":
+            return Tracker(self.services.scheme, kind, subresource=subresource, applies_changes=False)
         keep: Filter | None = None
         if subresource == "status":
             keep = excluding("metadata", "spec")
         elif has_status and not subresource:
             keep = excluding("status")
         filters = {} if keep is None else {kind.gvk.api_version: keep}
-        return Tracker(self.services.scheme, kind, subresource=subresource, filters=filters)
+        return Tracker(self.services.scheme, kind, subresource=subresource, filters=filters, foreign=foreign)
 
 
 async def _close(storage: Interface) -> None:

@@ -24,13 +24,15 @@ def to_schema(root: Structural | None, name: str) -> Schema:
     return found
 
 
-def _node(node: Structural) -> Schema:
+def _node(node: Structural, *, kept: bool = False) -> Schema:
+    """`kept`: whether unknown fields are kept by a node above, which owners hold for all nodes below it."""
+    kept = kept or node.preserve
     if node.int_or_string:
         return Schema(SchemaType.INT_OR_STRING, nullable=node.nullable)
     if node.type == "array" or (not node.type and node.items is not None):
-        return _list(node)
+        return _list(node, kept)
     if node.type == "object" or node.properties or node.embedded:
-        return _object(node)
+        return _object(node, kept)
     if node.type in _SCALARS:
         return Schema(
             _SCALARS[node.type],
@@ -38,11 +40,11 @@ def _node(node: Structural) -> Schema:
             nullable=node.nullable,
             enum=tuple(node.get("enum") or ()),
         )
-    return Schema(SchemaType.ANY, preserve_unknown_fields=node.preserve, nullable=node.nullable)
+    return Schema(SchemaType.ANY, preserve_unknown_fields=kept, nullable=node.nullable)
 
 
-def _list(node: Structural) -> Schema:
-    element = _node(node.items) if node.items is not None else Schema(SchemaType.ANY)
+def _list(node: Structural, kept: bool) -> Schema:
+    element = _node(node.items, kept=kept) if node.items is not None else Schema(SchemaType.ANY)
     found = Schema(SchemaType.LIST, element=element, nullable=node.nullable)
     if node.list_type in ("set", "map"):
         found.list_type = ListType(node.list_type)
@@ -56,22 +58,22 @@ def _list(node: Structural) -> Schema:
     return found
 
 
-def _object(node: Structural) -> Schema:
+def _object(node: Structural, kept: bool) -> Schema:
     atomic = node.map_type == "atomic"
     if node.has_additional and not node.properties and not node.embedded:
-        element = _node(node.additional) if node.additional is not None else Schema(SchemaType.ANY)
+        element = _node(node.additional, kept=kept) if node.additional is not None else Schema(SchemaType.ANY)
         return Schema(SchemaType.MAP, element=element, atomic=atomic, nullable=node.nullable)
     required = frozenset(node.get("required") or ())
     found = Schema(
         SchemaType.STRUCT,
         atomic=atomic,
         nullable=node.nullable,
-        preserve_unknown_fields=node.preserve,
+        preserve_unknown_fields=kept,
         embedded_resource=node.embedded,
     )
     for name, child in node.properties.items():
         default = child.default if child.has_default else ...
-        found.fields[name] = Field(name, _node(child), required=name in required, default=default)
+        found.fields[name] = Field(name, _node(child, kept=kept), required=name in required, default=default)
     if node.embedded:
         text = Schema(SchemaType.STRING)
         found.fields["apiVersion"] = Field("apiVersion", text)

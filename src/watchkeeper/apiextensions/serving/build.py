@@ -27,7 +27,7 @@ from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.endpoints.installer import patch_types
 from watchkeeper.endpoints.scope import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
 from watchkeeper.registry.store import StatusStore, StoreConfig
-from watchkeeper.runtime.managedfields import Path
+from watchkeeper.runtime.managedfields import Foreign, Path
 from watchkeeper.runtime.scheme import Kind
 from watchkeeper.storage.interface import Interface
 
@@ -125,6 +125,7 @@ class _ScopeMaker:
         self.behavior = behavior
         self.compiled = compiled
         self.versions = CustomVersions(resource)
+        self.foreign = None if resource.converter.is_local else Foreign(self.versions.ask)
 
     def make(self, kind: Kind, store: Any, subresource: str) -> Scope:
         return Scope(
@@ -137,7 +138,7 @@ class _ScopeMaker:
             subresource=subresource,
             verbs=frozenset(SUBRESOURCE_VERBS if subresource else VERBS),
             patch_types=(JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if kind.builtin else patch_types(kind),
-            field_manager=self.backend.field_manager(kind, self.compiled.has_status, subresource),
+            field_manager=self.backend.field_manager(kind, self.compiled.has_status, subresource, self.foreign),
             parent_kind=self.compiled.gvk if subresource else None,
             own_versions=self.versions,
         )

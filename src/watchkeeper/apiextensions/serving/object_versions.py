@@ -34,7 +34,7 @@ class CustomVersions(SchemeVersions):
             return super().convert(obj, to)
         copied: Object = orjson.loads(orjson.dumps(obj))
         if not converter.is_local:
-            return self._ask(copied, to)
+            return self.ask(copied, to)
         (converted,) = converter.convert_nowait([copied], to.group_version)
         return converted
 
@@ -51,6 +51,7 @@ class CustomVersions(SchemeVersions):
     async def _pruned(self, restored: Awaitable[Object], to: GroupVersionKind) -> Object:
         return self.scheme.kind(to).decode(await restored, None)
 
-    async def _ask(self, obj: Object, to: GroupVersionKind) -> Object:
+    async def ask(self, obj: Object, to: GroupVersionKind) -> Object:
+        """An object converted by the webhook. Raises ApiError."""
         (converted,) = await self._resource.converter.convert([obj], to.group_version)
         return converted

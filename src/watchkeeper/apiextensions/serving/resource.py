@@ -19,6 +19,7 @@ from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
 from watchkeeper.endpoints.scope import FieldManager, Scope, ServedResource, Services
 from watchkeeper.meta.gvk import GroupResource, GroupVersionResource
 from watchkeeper.registry.store import Store
+from watchkeeper.runtime.managedfields import Foreign
 from watchkeeper.runtime.scheme import Kind
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.interface import Interface
@@ -47,8 +48,13 @@ class Backend(Protocol):
         """Close it, watches included, in the background."""
         ...
 
-    def field_manager(self, kind: Kind, has_status: bool, subresource: str) -> FieldManager | None:
-        """Who keeps track of fields. `has_status`: status is written through its own subresource."""
+    def field_manager(
+        self, kind: Kind, has_status: bool, subresource: str, foreign: Foreign | None
+    ) -> FieldManager | None:
+        """Who keeps track of fields. `has_status`: status is written through its own subresource.
+
+        `foreign` converts objects if a webhook does it.
+        """
         ...
 
 

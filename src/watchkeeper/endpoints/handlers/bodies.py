@@ -37,7 +37,7 @@ def read_object(request: Request, scope: Scope, body: bytes, media_type: str, pa
     try:
         return _read_object(request, scope, body, media_type, params)
     except ApiError:
-        if scope.kind.builtin and scope.own_versions is not None:
+        if scope.kind.builtin and scope.of_custom:
             raise bad_request(_CUSTOM_SCALE_REFUSED) from None
         raise
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from watchkeeper.endpoints.params import ListParams
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta import errors, fields
 from watchkeeper.meta.fields import FieldSelector
 from watchkeeper.registry.rest import Context
 from watchkeeper.request.request import Request
+from watchkeeper.runtime.managedfields import completed
 from watchkeeper.storage.interface import ListOptions, Match
 from watchkeeper.storage.predicate import EVERYTHING, SelectionPredicate, Selector
+
+T = TypeVar("T")
 
 _NAME_ALONE = frozenset({"metadata.name"})
 _ALWAYS_SELECTABLE = _NAME_ALONE | {"metadata.namespace"}
@@ -70,6 +76,14 @@ def _known_fields(scope: Scope, asked: FieldSelector) -> FieldSelector:
         raise fields.SelectorError(f'"{label}" is not a known field selector: only {known}' if gvk else "")
 
     return asked.transform(check)
+
+
+async def recorded(scope: Scope, work: Callable[[], T]) -> T:
+    """What work that keeps the record of field owners returns, begun anew for each conversion that takes time.
+
+    Only objects of custom resources are converted by others.
+    """
+    return await completed(work) if scope.of_custom else work()
 
 
 def list_options(params: ListParams, selected: SelectionPredicate) -> ListOptions:

@@ -6,13 +6,13 @@ from typing import Any
 
 from watchkeeper.admission.interface import Operation
 from watchkeeper.endpoints.handlers.bodies import read_object
-from watchkeeper.endpoints.handlers.common import context
+from watchkeeper.endpoints.handlers.common import context, recorded
 from watchkeeper.endpoints.handlers.write import Admission, dedup_owner_references, expected_namespace, manager_of
 from watchkeeper.endpoints.negotiation import negotiate, require_body_type
 from watchkeeper.endpoints.params import WriteParams, read_write_params
 from watchkeeper.endpoints.render import finish, renderer_for
 from watchkeeper.endpoints.response import Response
-from watchkeeper.endpoints.scope import Scope
+from watchkeeper.endpoints.scope import FieldManager, Scope
 from watchkeeper.meta.errors import ObjectTooLarge
 from watchkeeper.registry.metadata import ensure_namespace, metadata_of, wipe_system_fields
 from watchkeeper.registry.rest import CreateOptions, Result
@@ -23,7 +23,7 @@ Object = dict[str, Any]
 
 async def create(request: Request, scope: Scope) -> Response:
     """Decode, default, admit, validate and store a new object."""
-    accepted = negotiate(request, protobuf=scope.kind.builtin, tables=scope.tables)
+    accepted = negotiate(request, protobuf=scope.in_protobuf, tables=scope.tables)
     media_type = require_body_type(request, protobuf=scope.kind.builtin)
     body = await request.body(scope.services.max_body_bytes)
     params = read_write_params(request, "CreateOptions")
@@ -41,7 +41,7 @@ async def create(request: Request, scope: Scope) -> Response:
 
 async def _store(request: Request, scope: Scope, params: WriteParams, obj: Object) -> Result:
     if scope.field_manager is not None:
-        obj = scope.field_manager.update(None, obj, manager_of(request, params))
+        obj = await _owned(scope, scope.field_manager, obj, manager_of(request, params))
     admission = Admission(request, scope, params, name=obj["metadata"].get("name") or "")
     obj = await admission.mutate(Operation.CREATE, obj, None)
     ctx = context(request, scope)
@@ -57,9 +57,15 @@ async def _store(request: Request, scope: Scope, params: WriteParams, obj: Objec
     return created
 
 
+async def _owned(scope: Scope, owners: FieldManager, obj: Object, manager: str) -> Object:
+    if not scope.of_custom:
+        return owners.update(None, obj, manager)
+    return await recorded(scope, lambda: owners.update(None, dict(obj, metadata=dict(obj["metadata"])), manager))
+
+
 async def create_named(request: Request, scope: Scope) -> Response:
     """POST on a subresource of something that exists."""
-    accepted = negotiate(request, protobuf=scope.kind.builtin, tables=scope.tables)
+    accepted = negotiate(request, protobuf=scope.in_protobuf, tables=scope.tables)
     media_type = require_body_type(request, protobuf=scope.kind.builtin)
     body = await request.body(scope.services.max_body_bytes)
     params = read_write_params(request, "CreateOptions")

@@ -29,7 +29,7 @@ from watchkeeper.request.request import Request
 
 async def delete(request: Request, scope: Scope) -> Response:
     """Delete one object, or begin to."""
-    accepted = negotiate(request, protobuf=scope.kind.builtin)
+    accepted = negotiate(request, protobuf=scope.in_protobuf)
     options = await _options(request, scope)
     if options.ignore_store_read_error:
         request.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
@@ -43,7 +43,7 @@ async def delete(request: Request, scope: Scope) -> Response:
 
 async def delete_collection(request: Request, scope: Scope) -> Response:
     """Delete all selected objects and tell which they were."""
-    accepted = negotiate(request, protobuf=scope.kind.builtin)
+    accepted = negotiate(request, protobuf=scope.in_protobuf)
     params = read_list_params(request, watch=False)
     selected = list_options(params, predicate(request, scope, params))
     options = await _options(request, scope)

@@ -15,7 +15,7 @@ from watchkeeper.request.request import Request
 
 def get(request: Request, scope: Scope) -> Response | Awaitable[Response]:
     """Answer at once from memory when the plain object is asked for and the cache is fresh; else wait for it."""
-    accepted = negotiate(request, protobuf=scope.kind.builtin, tables=scope.tables)
+    accepted = negotiate(request, protobuf=scope.in_protobuf, tables=scope.tables)
     resource_version = ""
     if request.query:
         _refuse_export(request)
@@ -29,7 +29,7 @@ def get(request: Request, scope: Scope) -> Response | Awaitable[Response]:
 
 
 async def _get(request: Request, scope: Scope, resource_version: str) -> Response:
-    accepted = negotiate(request, protobuf=scope.kind.builtin, tables=scope.tables)
+    accepted = negotiate(request, protobuf=scope.in_protobuf, tables=scope.tables)
     found = await scope.store.get(context(request, scope), request.info.name, resource_version)
     renderer = renderer_for(scope, accepted, request.param("includeObject"))
     return finish(renderer.one(found), accepted)

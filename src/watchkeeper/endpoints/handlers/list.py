@@ -27,7 +27,7 @@ _TURN = 16
 
 async def list_collection(request: Request, scope: Scope) -> Response:
     """Answer a list."""
-    accepted = negotiate(request, protobuf=scope.kind.builtin, streams=True)
+    accepted = negotiate(request, protobuf=scope.in_protobuf, streams=True)
     params = read_list_params(request, watch=False)
     options = list_options(params, predicate(request, scope, params))
     result = await scope.store.list(context(request, scope), options)

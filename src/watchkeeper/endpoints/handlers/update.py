@@ -6,7 +6,7 @@ from typing import Any
 
 from watchkeeper.admission.interface import Operation
 from watchkeeper.endpoints.handlers.bodies import read_object
-from watchkeeper.endpoints.handlers.common import context
+from watchkeeper.endpoints.handlers.common import context, recorded
 from watchkeeper.endpoints.handlers.storing import store_update
 from watchkeeper.endpoints.handlers.write import Admission, dedup_owner_references, expected_namespace, manager_of
 from watchkeeper.endpoints.negotiation import negotiate, require_body_type
@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 async def update(request: Request, scope: Scope) -> Response:
     """Decode, default, admit, validate and store a new state."""
-    accepted = negotiate(request, protobuf=scope.kind.builtin, tables=scope.tables)
+    accepted = negotiate(request, protobuf=scope.in_protobuf, tables=scope.tables)
     body = await request.body(scope.services.max_body_bytes)
     params = read_write_params(request, "UpdateOptions")
     media_type = require_body_type(request, protobuf=scope.kind.builtin)
@@ -71,9 +71,12 @@ class _Replacement(LiveUpdate):
 
     async def __call__(self, current: StoredObject | None) -> Object:
         """The new state. Called again, it begins from the body anew."""
-        obj = dict(self.obj, metadata=dict(self.obj["metadata"]))
         self.live = live = current.data() if current is not None else None
-        if self.scope.field_manager is not None:
-            obj = self.scope.field_manager.update(live, obj, self.manager)
+        obj = await recorded(self.scope, lambda: self._owned(live))
         operation = Operation.UPDATE if current is not None else Operation.CREATE
         return await self.admission.mutate(operation, obj, live)
+
+    def _owned(self, live: Object | None) -> Object:
+        obj = dict(self.obj, metadata=dict(self.obj["metadata"]))
+        manager = self.scope.field_manager
+        return obj if manager is None else manager.update(live, obj, self.manager)

@@ -49,10 +49,10 @@ async def _opened(request: Request, scope: Scope, *, joined: bool = True) -> Wat
 async def open_watch(request: Request, scope: Scope) -> tuple[EventWriter, Watcher, float]:
     """What a watch needs, whatever carries it: how to write events, where they come from, and for how many seconds."""
     try:
-        accepted = negotiate_watch(request, protobuf=scope.kind.builtin, binary=not is_websocket(request))
+        accepted = negotiate_watch(request, protobuf=scope.in_protobuf, binary=not is_websocket(request))
     except ApiError:
         # Of a form that only lists have, a watch is told when all else about it is right.
-        negotiate(request, protobuf=scope.kind.builtin)
+        negotiate(request, protobuf=scope.in_protobuf)
         predicate(request, scope, read_list_params(request, watch=True))
         raise
     params = read_list_params(request, watch=True)

@@ -9,6 +9,7 @@ types), `updater` (who owns what after a write), `entries` and `capping` (the re
 from watchkeeper.runtime.managedfields.entries import EntryError, check_record
 from watchkeeper.runtime.managedfields.field_manager import FieldManager
 from watchkeeper.runtime.managedfields.filters import Filter, excluding, including
+from watchkeeper.runtime.managedfields.foreign import Foreign, completed
 from watchkeeper.runtime.managedfields.path import Path
 from watchkeeper.runtime.managedfields.scale import REPLICAS_PATH, ScaleRecord
 from watchkeeper.runtime.managedfields.timestamps import keep_times_of_unchanged
@@ -19,9 +20,11 @@ __all__ = [
     "EntryError",
     "FieldManager",
     "Filter",
+    "Foreign",
     "Path",
     "ScaleRecord",
     "check_record",
+    "completed",
     "excluding",
     "including",
     "keep_times_of_unchanged",

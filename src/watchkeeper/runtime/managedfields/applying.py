@@ -71,12 +71,15 @@ class Apply:
             # A new owner of values that stay as they are has no time.
             result = tracking.to_hub(base) if live is None else state
         else:
+            if not tracking.applies_changes:
+                why = f"request to convert CR to an invalid group/version: {tracking.version}"
+                raise self._inconvertible(why)
             if self.identity in managed:
                 managed[self.identity] = managed[self.identity]._replace(time=tracking.now(), entry=None)
             result = tracking.to_hub(self._completed(outcome))
         if self.manager == last_applied.KUBECTL and last_applied.last_applied(result):
             result = last_applied.record(result, self.applied)
-        result = {**result, "metadata": dict(result["metadata"])}
+        result = {**result, "metadata": dict(result.get("metadata") or {})}
         write_record(result["metadata"], managed)
         return result
 
@@ -120,15 +123,17 @@ class Apply:
             raise DecodeError(wrong)
         return kind.decode(restored(kind.schema, copied), None)
 
+    def _inconvertible(self, why: str) -> ApiError:
+        return ApiError(500, "", f"failed to convert new object ({_described(self.applied)}) to proper version: {why}")
+
     def _completed(self, outcome: Object) -> Object:
         """A merged object as its kind has it: decoded and defaulted."""
         kind = self.tracking.kind
         try:
             obj = self._decoded(outcome)
         except DecodeError as error:
-            what = _described(self.applied)
-            text = f"unable to convert unstructured object to {what.rpartition('; ')[2]}: {error}"
-            raise ApiError(500, "", f"failed to convert new object ({what}) to proper version: {text}") from error
+            text = f"unable to convert unstructured object to {_said_kind(self.applied)}: {error}"
+            raise self._inconvertible(text) from error
         if not kind.builtin:
             # Decoding a body of a custom kind drops null; what is applied keeps it, for validation to refuse.
             _keep_nulls(outcome, obj)

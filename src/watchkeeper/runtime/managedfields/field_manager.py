@@ -9,6 +9,7 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.runtime.managedfields.applying import Apply
 from watchkeeper.runtime.managedfields.entries import EntryError, Managed, decode, is_reset
 from watchkeeper.runtime.managedfields.filters import Filter
+from watchkeeper.runtime.managedfields.foreign import Foreign
 from watchkeeper.runtime.managedfields.nodes import Mismatch
 from watchkeeper.runtime.managedfields.tracking import Tracking, utc_now, without_record, write_record
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Scheme
@@ -30,9 +31,18 @@ class FieldManager:
         subresource: str = "",
         filters: Mapping[str, Filter] | None = None,
         now: Callable[[], str] = utc_now,
+        foreign: Foreign | None = None,
+        applies_changes: bool = True,
     ) -> None:
-        """`kind` is what bodies are; `filters` say, by apiVersion, which fields clients can write here at all."""
-        self._tracking = Tracking(scheme, kind, subresource, filters or {}, now)
+        """`kind` is what bodies are; `filters` say, by apiVersion, which fields clients can write here at all.
+
+        With `foreign`, which converts in place of the scheme, the methods are to be called within `completed`. Without
+        `applies_changes` nothing can be applied but what is so already: the reference finds no way to convert a Scale
+        of a custom resource that an apply has changed.
+        """
+        self._tracking = Tracking(
+            scheme, kind, subresource, filters or {}, now, foreign=foreign, applies_changes=applies_changes
+        )
 
     def __repr__(self) -> str:
         tracking = self._tracking

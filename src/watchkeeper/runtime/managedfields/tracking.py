@@ -10,6 +10,7 @@ from watchkeeper.runtime.managedfields.capping import cap_updaters
 from watchkeeper.runtime.managedfields.entries import UPDATE, Managed, Owned, encode, manager_id
 from watchkeeper.runtime.managedfields.field_set import FieldSet, difference, of_paths, ordered, union
 from watchkeeper.runtime.managedfields.filters import Filter
+from watchkeeper.runtime.managedfields.foreign import Foreign
 from watchkeeper.runtime.managedfields.nodes import MapNode, NodeTable
 from watchkeeper.runtime.managedfields.updater import Updater
 from watchkeeper.runtime.managedfields.versions import Versions
@@ -48,16 +49,25 @@ class Tracking:
     """One kind at one version, on the main resource or a subresource."""
 
     def __init__(
-        self, scheme: Scheme, kind: Kind, subresource: str, filters: Mapping[str, Filter], now: Callable[[], str]
+        self,
+        scheme: Scheme,
+        kind: Kind,
+        subresource: str,
+        filters: Mapping[str, Filter],
+        now: Callable[[], str],
+        *,
+        foreign: Foreign | None = None,
+        applies_changes: bool = True,
     ) -> None:
         self.kind = kind
         self.version = kind.gvk.api_version
         self.subresource = subresource
         self.now = now
+        self.applies_changes = applies_changes
         self._scheme = scheme
         self._at_hub = kind.gvk == kind.hub
         self._empty: Object | None = None
-        self.versions = Versions(scheme, kind.gvk.group_kind, _BUILTIN_NODES if kind.builtin else NodeTable())
+        self.versions = Versions(scheme, kind.gvk.group_kind, _BUILTIN_NODES if kind.builtin else NodeTable(), foreign)
         self.updater = Updater(self.versions, filters)
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from watchkeeper.meta.gvk import GroupKind, GroupVersion, GroupVersionKind
+from watchkeeper.runtime.managedfields.foreign import Foreign
 from watchkeeper.runtime.managedfields.nodes import MapNode, NodeTable
 from watchkeeper.runtime.scheme import Kind, NotRegistered, Scheme
 
@@ -21,8 +22,10 @@ class Versions:
     way from one group's version to another's, and lets go of what was recorded there.
     """
 
-    def __init__(self, scheme: Scheme, kind: GroupKind, table: NodeTable) -> None:
+    def __init__(self, scheme: Scheme, kind: GroupKind, table: NodeTable, foreign: Foreign | None = None) -> None:
+        """`foreign` converts instead of the scheme."""
         self._scheme = scheme
+        self._foreign = foreign
         self._kind = kind
         self._table = table
         self._nodes: dict[str, MapNode] = {}
@@ -55,6 +58,8 @@ class Versions:
         target = self.kind(api_version)
         copied = self._scheme.kind(_gvk(obj)).decode(orjson.loads(orjson.dumps(obj)), None)
         copied["kind"], copied["apiVersion"] = obj["kind"], obj["apiVersion"]
+        if self._foreign is not None:
+            return target.decode(self._foreign.convert(copied, target.gvk), None)
         return self._scheme.convert(copied, target.gvk)
 
 
