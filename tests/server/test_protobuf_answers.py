@@ -145,3 +145,14 @@ def test_custom_resources_have_no_protobuf(server: Handle) -> None:
     status, content_type, body = ask(server, path, PROTOBUF)
     assert (status, content_type, object_of(body)["reason"]) == (406, PROTOBUF, "NotAcceptable")
     assert ask(server, path, f"{PROTOBUF},application/json")[:2] == (200, "application/json")
+
+
+@pytest.mark.parametrize(("body", "why"), [(b"", "empty data (<empty>)"), (b"abc", "[107 56 115 0] (616263)")])
+def test_what_is_no_protobuf_is_refused_as_what_it_should_have_been(server: Handle, body: bytes, why: str) -> None:
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": PROTOBUF}
+    connection.request("POST", BASE, body, headers)
+    message = json.loads(connection.getresponse().read())["message"]
+    connection.close()
+    assert message.startswith("the object provided is unrecognized (must be of type ConfigMap): ")
+    assert message.endswith(why)

@@ -65,10 +65,10 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
         parsed, repeated = (alike[0], None) if alike is not None else _parse(body, yaml=yaml)
         gvk = _said_kind(parsed, expected.gvk)
     except ValueError as error:
-        raise _unrecognized(expected, body, str(error)) from None
+        raise unrecognized(expected, body, str(error)) from None
     if not expected.builtin and not (isinstance(parsed, dict) and parsed.get("kind")):
         shown = orjson.dumps(parsed).decode() if yaml else body.decode(errors="replace")
-        raise _unrecognized(expected, body, f"Object 'Kind' is missing in '{shown}'")
+        raise unrecognized(expected, body, f"Object 'Kind' is missing in '{shown}'")
     if not expected.builtin and not parsed.get("apiVersion"):
         gvk = GroupVersionKind("", "", gvk.kind)
     try:
@@ -333,7 +333,7 @@ def internal_name(kind: Kind) -> str:
     return f"{group or 'core'}.{kind.hub.kind}"
 
 
-def _unrecognized(expected: Kind, body: bytes, why: str) -> ApiError:
+def unrecognized(expected: Kind, body: bytes, why: str) -> ApiError:
     """400: a body that does not even say what it is."""
     if not body:
         summary = "<empty>"

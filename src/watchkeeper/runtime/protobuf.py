@@ -18,6 +18,8 @@ import orjson
 
 MAGIC = b"k8s\x00"
 """What every object in protobuf begins with; a runtime.Unknown follows."""
+NO_MAGIC = f"provided data does not appear to be a protobuf message, expected prefix [{' '.join(map(str, MAGIC))}]"
+"""What is wrong with other data."""
 
 META = "k8s.io.apimachinery.pkg.apis.meta.v1."
 EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
@@ -157,8 +159,7 @@ class ProtobufReader:
 def read_envelope(data: bytes) -> tuple[str, str, bytes]:
     """apiVersion, kind and message of an object in protobuf. Raises ProtobufError."""
     if not data.startswith(MAGIC):
-        shown = " ".join(str(byte) for byte in MAGIC)
-        raise ProtobufError(f"provided data does not appear to be a protobuf message, expected prefix [{shown}]")
+        raise ProtobufError(NO_MAGIC)
     if data == MAGIC:
         raise ProtobufError("empty body")
     api_version = kind = ""
