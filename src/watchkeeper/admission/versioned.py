@@ -9,6 +9,7 @@ from watchkeeper.admission.interface import Attributes, Object
 from watchkeeper.meta.errors import internal_error
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.scheme import NotRegistered, gvk_of
+from watchkeeper.runtime.with_empties import as_shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class VersionedObjects:
 
     async def _convert(self, obj: Object | None, kind: GroupVersionKind) -> Object | None:
         versions = self._attributes.versions
+        obj = as_shown(obj)
         if obj is None or versions is None:
             return obj
         try:

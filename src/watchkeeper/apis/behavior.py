@@ -102,6 +102,8 @@ class KindBehavior:
     """Whether finalizers must be standard ones or qualified by a domain and a path, as those of compiled-in kinds."""
     has_generation: bool = False
     """Whether metadata.generation counts changes of the spec."""
+    counts_empties: bool = False
+    """Whether it is a change of the spec when an empty list or map is sent where there was none."""
     grace_period: Callable[[Object, Mapping[str, Any]], int | None] | None = None
     """(object, DeleteOptions) -> seconds of graceful deletion; None deletes at once."""
     finalizers_on_delete: Callable[[Object, Mapping[str, Any]], Sequence[str]] | None = None

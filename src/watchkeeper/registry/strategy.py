@@ -25,6 +25,7 @@ from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 from watchkeeper.registry.deletion import removed_by_update
 from watchkeeper.registry.metadata import metadata_of
 from watchkeeper.registry.rest import Context
+from watchkeeper.runtime.with_empties import equal_as_sent
 
 Object = dict[str, Any]
 
@@ -199,8 +200,12 @@ class Strategy:
             carry(obj, old, "status")
         if behavior.prepare_for_update is not None:
             behavior.prepare_for_update(obj, old)
-        if behavior.has_generation and obj.get("spec") != old.get("spec"):
+        if behavior.has_generation and not self._same_spec(obj, old):
             obj["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+    def _same_spec(self, obj: Object, old: Object) -> bool:
+        spec, was = obj.get("spec"), old.get("spec")
+        return equal_as_sent(spec, was) if self.behavior.counts_empties else bool(spec == was)
 
     def removed_by_update(self, obj: Object, old: Object) -> bool:
         """Whether an update ends the object: it was due to go, and nothing holds it any more."""
@@ -270,7 +275,7 @@ class StatusStrategy(Strategy):
 
 def _same_but_metadata(obj: Object, old: Object) -> bool:
     return len(obj) == len(old) and all(
-        name == "metadata" or (name in old and value == old[name]) for name, value in obj.items()
+        name == "metadata" or (name in old and equal_as_sent(value, old[name])) for name, value in obj.items()
     )
 
 

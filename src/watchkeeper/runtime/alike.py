@@ -6,6 +6,7 @@ part with that text, for ever. Only what depends on nothing else may be remember
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -23,6 +24,8 @@ _SAMPLE = 16
 _MAX_TEXTS = 8
 """So many spellings of specs are compared with a body, the one that was met last first."""
 _SPEC = b'"spec":'
+_EXACT = orjson.OPT_PASSTHROUGH_SUBCLASS
+"""Writes only what a text tells all of."""
 MARK = "a known spec"
 _MARK = orjson.dumps(MARK)
 _read_one = json.JSONDecoder().raw_decode
@@ -48,8 +51,8 @@ class Memo(Generic[V]):
             if self._skipped % _SAMPLE:
                 return None
         try:
-            text = orjson.dumps(parts)
-        except TypeError:  # numbers and texts that only a lenient reader takes
+            text = orjson.dumps(parts, option=_EXACT)
+        except TypeError:  # what is more than its JSON, or numbers and texts that only a lenient reader takes
             return None
         return text if len(text) <= _MAX_BYTES else None
 
@@ -75,7 +78,7 @@ class KnownSpec:
     __slots__ = ("fields", "text")
 
     def __init__(self, spec: Object) -> None:
-        self.text = orjson.dumps(spec)
+        self.text = orjson.dumps(spec, option=_EXACT)
         """The spec, decoded and with its defaults."""
         self.fields: dict[str, Any] | None = None
         """The set of fields that who makes it owns in it, once that is known."""
@@ -150,8 +153,9 @@ class Specs:
         return spec
 
     def add(self, key: bytes, spec: Object) -> None:
-        """Remember what became of the spec with this text, without unknown fields."""
-        self._known.add(key, KnownSpec(spec))
+        """Remember what became of the spec with this text, without unknown fields, if it has nothing but its JSON."""
+        with contextlib.suppress(TypeError):
+            self._known.add(key, KnownSpec(spec))
 
     def known(self, spec: Any) -> KnownSpec | None:
         """What is known of the very spec that was given last, which nobody has changed; for one question."""

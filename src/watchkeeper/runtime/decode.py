@@ -20,15 +20,9 @@ from watchkeeper.runtime.quantity import canonical_quantity
 from watchkeeper.runtime.schema import Field, Schema, SchemaType
 from watchkeeper.runtime.scheme import Decoder, Object
 from watchkeeper.runtime.timestamps import canonical_micro_time, canonical_time
-from watchkeeper.runtime.unmarshal import INT_RANGES, forget_owners, forgets_owners, unmarshal
-from watchkeeper.runtime.zero import (
-    keeps_empty_lists,
-    omitted,
-    shows_when_unset,
-    told_from_none,
-    zero_field,
-    zero_value,
-)
+from watchkeeper.runtime.unmarshal import INT_RANGES, unmarshal
+from watchkeeper.runtime.with_empties import WithEmpties
+from watchkeeper.runtime.zero import COLLECTIONS, keeps_empty_lists, omitted, shows_when_unset, zero_field, zero_value
 
 _Walk = Callable[[Any], Any]
 """Takes a value, returns it or what it becomes; `_DROP` when the field is left out. At what is not plain it raises
@@ -56,20 +50,17 @@ def compile_decoder(schema: Schema) -> Decoder:
         nonlocal walk
         if walk is None:
             walk = _struct(schema)
-        forgets = forgets_owners(schema, obj)
         try:
             decoded: Object = walk(obj)
         except _STOPS:
             decoded = unmarshal(schema, obj, unknown)
-        if forgets:
-            forget_owners(schema, decoded)
         return decoded
 
     return decode
 
 
 _SOURCE = """
-def make(plain, walks, empties, drop, {parameters}):
+def make(plain, walks, empties, drop, without, {parameters}):
     def walk(obj):
         dropped = None
         for name, value in obj.items():
@@ -87,8 +78,7 @@ def make(plain, walks, empties, drop, {parameters}):
             else:
                 dropped.append(name)
         if dropped is not None:
-            for name in dropped:
-                del obj[name]
+            obj = without(obj, dropped)
         {unset}
         return obj
     return walk
@@ -122,13 +112,30 @@ def _struct(schema: Schema) -> _Walk:
     for field in schema.fields.values():
         if shows_when_unset(field):
             unset += [field.name, _maker_of(zero_field(field))]
-    walk = _STRUCTS[schema] = _maker(len(unset) // 2)(plain, walks, empties, _DROP, *unset)
+    walk = _STRUCTS[schema] = _maker(len(unset) // 2)(plain, walks, empties, _DROP, _without(schema), *unset)
     for field in schema.fields.values():
         plain[field.name] = _PLAIN.get(field.schema.type) if not _has_form(field.schema) else None
         walks[field.name] = inner = _value(field.schema)
-        told = told_from_none(schema, field)
-        empties[field.name] = _present(inner) if told else _empty(field, inner, keep=keeps_empty_lists(schema))
+        empties[field.name] = _empty(field, inner, keep=keeps_empty_lists(schema))
     return walk
+
+
+def _without(schema: Schema) -> Callable[[Object, list[str]], Object]:
+    """Takes fields out of a struct, which remembers those that were empty lists or maps."""
+    collections = {f.name: shows_when_unset(f) for f in schema.fields.values() if f.schema.type in COLLECTIONS}
+
+    def without(obj: Object, dropped: list[str]) -> Object:
+        empties = None
+        for name in dropped:
+            value = obj.pop(name)
+            if name in collections and value is not None:
+                empties = empties or {}
+                empties[name] = value
+                if collections[name]:
+                    obj[name] = None
+        return obj if empties is None else WithEmpties(obj, empties)
+
+    return without
 
 
 def _maker_of(zero: Any) -> Callable[[], Any]:
@@ -145,16 +152,11 @@ def _has_form(schema: Schema) -> bool:
     return schema.type is SchemaType.STRING and schema.format != ""
 
 
-def _present(inner: _Walk) -> _Walk:
-    """The walk of a field's value that is left out only when it is null."""
-    return lambda value: _DROP if value is None else inner(value)
-
-
 def _empty(field: Field, inner: _Walk, *, keep: bool) -> _Walk:
     """The walk of a field's value when that is null, or zero or empty of whatever type."""
     schema = field.schema
     null = None if field.pointer else zero_value(schema)
-    collection = schema.type is SchemaType.LIST or schema.type is SchemaType.MAP
+    forgotten = schema.type in COLLECTIONS and not keep
     struct = schema.type is SchemaType.STRUCT and not field.pointer
 
     def walk(value: Any) -> Any:
@@ -162,8 +164,8 @@ def _empty(field: Field, inner: _Walk, *, keep: bool) -> _Walk:
             new = zero_value(schema) if struct else null
         else:
             new = inner(value)
-            if collection and not new and not keep:
-                new = None
+            if forgotten and not new:
+                return _DROP
         return _DROP if omitted(field, new) else new
 
     return walk
@@ -196,7 +198,9 @@ def _list(schema: Schema) -> _Walk:
         if items.__class__ is not list:
             raise not_plain
         for item in items:
-            inner(item)
+            new = inner(item)
+            if new is not item:
+                _replace(items, item, new)
         return items
 
     def walk(items: Any) -> Any:
@@ -207,6 +211,11 @@ def _list(schema: Schema) -> _Walk:
         return items
 
     return walk_structs if element.type is SchemaType.STRUCT else walk
+
+
+def _replace(items: list[Any], item: Any, new: Any) -> None:
+    """Put another value in the place of an item, which is told by its identity."""
+    items[next(index for index, each in enumerate(items) if each is item)] = new
 
 
 def _map(schema: Schema) -> _Walk:
@@ -260,10 +269,10 @@ def _schema_or(schema: Schema) -> _Walk:
         if kind is bool and form == "schema-or-bool":
             return value
         if kind is list and value and form == "schema-or-array":
-            for item in value:
+            for index, item in enumerate(value):
                 if item.__class__ is not dict:
                     raise not_plain
-                inner(item)
+                value[index] = inner(item)
             return value
         raise not_plain
 

@@ -14,14 +14,15 @@ from typing import Any
 from watchkeeper.meta.field import go_quote
 from watchkeeper.runtime.base64_text import Base64Error, canonical_base64
 from watchkeeper.runtime.quantity import QuantityError, canonical_quantity
-from watchkeeper.runtime.schema import Field, Schema, SchemaType
+from watchkeeper.runtime.schema import Field, Omit, Schema, SchemaType
 from watchkeeper.runtime.scheme import DecodeError, Object
 from watchkeeper.runtime.timestamps import TimeError, canonical_micro_time, canonical_time
+from watchkeeper.runtime.with_empties import WithEmpties
 from watchkeeper.runtime.zero import (
+    COLLECTIONS,
     keeps_empty_lists,
     omitted,
     shows_when_unset,
-    told_from_none,
     zero_field,
     zero_value,
 )
@@ -29,8 +30,6 @@ from watchkeeper.runtime.zero import (
 MAX_STRICT_ERRORS = 100
 """How many unknown fields are reported; the rest is dropped in silence."""
 
-_OBJECT_META = ".meta.v1.ObjectMeta"
-_COLLECTIONS = (SchemaType.LIST, SchemaType.MAP)
 
 INT_RANGES = {
     "int32": (-(2**31), 2**31 - 1),
@@ -44,7 +43,6 @@ INT_RANGES = {
 def unmarshal(schema: Schema, obj: Any, unknown: list[str] | None) -> Object:
     """Decode an object of a built-in kind, in place where it can; appends to `unknown`. Raises DecodeError."""
     walk = _Unmarshal(unknown)
-    forgets = forgets_owners(schema, obj)
     try:
         value = walk.value(schema, obj, "")
     except _Refused as error:
@@ -56,8 +54,6 @@ def unmarshal(schema: Schema, obj: Any, unknown: list[str] | None) -> Object:
     if walk.type_error is not None:
         raise DecodeError(walk.type_error)
     assert isinstance(value, dict)
-    if forgets:
-        forget_owners(schema, value)
     return value
 
 
@@ -71,27 +67,6 @@ def refusal_alone(schema: Schema, value: Any) -> str | None:
     except _WrongType as error:
         return walk.describe(error)
     return walk.type_error
-
-
-def forgets_owners(schema: Schema, obj: Any) -> bool:
-    """Whether an object, or metadata by itself, asks with an empty list that nobody own its fields any more.
-
-    That survives decoding, although an empty list is otherwise the same as none.
-    """
-    metadata = _metadata_of(schema, obj)
-    return metadata.__class__ is dict and metadata.get("managedFields") == []
-
-
-def forget_owners(schema: Schema, decoded: Object) -> None:
-    """Let a decoded object, or metadata by itself, ask that nobody own its fields any more."""
-    _metadata_of(schema, decoded)["managedFields"] = []
-
-
-def _metadata_of(schema: Schema, obj: Any) -> Any:
-    if schema.name.endswith(_OBJECT_META) or obj.__class__ is not dict:
-        return obj
-    field = schema.fields.get("metadata")
-    return obj.get("metadata") if field is not None and field.schema.name.endswith(_OBJECT_META) else None
 
 
 class _Refused(Exception):
@@ -147,10 +122,13 @@ class _Unmarshal:
         return self._scalars[kind](schema, value)
 
     def _decode_struct(self, schema: Schema, obj: Any, path: str) -> Any:
+        if obj.__class__ is WithEmpties:  # as the fast walk has left it
+            obj = obj.sent()
         if obj.__class__ is not dict:
             return self._mismatch(schema, obj)
         outer = self._struct
         dropped: list[str] = []
+        empties: Object = {}
         for name, value in obj.items():
             field = schema.fields.get(name)
             if field is None:
@@ -162,15 +140,11 @@ class _Unmarshal:
             inner = f"{path}.{name}" if path else name
             decoded = None if value is None and field.pointer else self.value(field.schema, value, inner)
             self._fields.pop()
-            if omitted(field, decoded) and not (decoded == [] and told_from_none(schema, field)):
+            empty = decoded is not None and not decoded and field.schema.type in COLLECTIONS
+            if empty and (field.omit is not Omit.NEVER or not keeps_empty_lists(schema)):
+                empties[name], decoded = decoded, None
+            if omitted(field, decoded):
                 dropped.append(name)
-            elif (
-                not decoded
-                and not told_from_none(schema, field)
-                and field.schema.type in _COLLECTIONS
-                and not keeps_empty_lists(schema)
-            ):
-                obj[name] = None
             else:
                 obj[name] = decoded
         self._struct = outer
@@ -179,7 +153,7 @@ class _Unmarshal:
         for field in _shown_fields(schema):
             if field.name not in obj:
                 obj[field.name] = zero_field(field)
-        return obj
+        return WithEmpties(obj, empties) if empties else obj
 
     def _list(self, schema: Schema, value: Any, path: str) -> Any:
         if value.__class__ is not list:

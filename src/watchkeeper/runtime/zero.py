@@ -9,6 +9,8 @@ from typing import Any
 
 from watchkeeper.runtime.schema import Field, Omit, Schema, SchemaType
 
+COLLECTIONS = frozenset({SchemaType.LIST, SchemaType.MAP})
+"""The types of which an empty value is something else than none."""
 _NONE_TYPES = frozenset({SchemaType.LIST, SchemaType.MAP, SchemaType.ANY})
 _NONE_FORMATS = frozenset({"byte", "date-time", "micro-time"})
 
@@ -61,14 +63,6 @@ def omitted(field: Field, value: Any) -> bool:
     if is_struct_like(field.schema):
         return field.omit is Omit.ZERO and (value is None or value == zero_value(field.schema))
     return not value
-
-
-_TOLD_FROM_NONE = frozenset([("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")])
-
-
-def told_from_none(schema: Schema, field: Field) -> bool:
-    """Whether an empty list in a field is not the same as none before defaults are filled in: it is refused later."""
-    return (schema.name, field.name) in _TOLD_FROM_NONE
 
 
 def keeps_empty_lists(schema: Schema) -> bool:

@@ -107,7 +107,7 @@ def test_policies_of_jobs_show_by_the_names_of_their_go_fields() -> None:
     failure = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "A", "status": "True"}]}]}
     old = created(job(podFailurePolicy=failure))
     new = {**old, "spec": {**old["spec"], "podFailurePolicy": {"rules": []}}}
-    assert update(old, new).errors == ['spec.podFailurePolicy: Invalid value: {"Rules":null}: field is immutable']
+    assert update(old, new).errors == ['spec.podFailurePolicy: Invalid value: {"Rules":[]}: field is immutable']
 
 
 START, LATER = "2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z"

@@ -62,12 +62,12 @@ def schema_form(schema: Json) -> Json:
     """A schema; None for none."""
     if schema is None:
         return None
-    return {name: _field_form(key, schema[key]) if key in schema else zero for key, name, zero in SCHEMA_FIELDS}
+    return {name: _field_form(key, schema.get(key, zero), zero) for key, name, zero in SCHEMA_FIELDS}
 
 
-def _field_form(key: str, value: Json) -> Json:
-    if value is None:
-        return None
+def _field_form(key: str, value: Json, zero: Json) -> Json:
+    if value is None or value is zero:
+        return value
     match key:
         case "items":
             if isinstance(value, list):

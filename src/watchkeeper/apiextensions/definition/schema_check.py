@@ -14,6 +14,7 @@ from watchkeeper.apiextensions.definition.list_keywords import (
 from watchkeeper.apiextensions.definition.rule_check import RuleScope, check_rules, rule_entry_errors
 from watchkeeper.apiextensions.definition.walk import walk
 from watchkeeper.meta.field import FieldError, forbidden, not_supported
+from watchkeeper.runtime.with_empties import WithEmpties
 
 Json = Any
 
@@ -161,7 +162,7 @@ class _Check:
             errors.append(not_supported(f"{path}.type", kind, TYPES))
         if schema.get("default") is not None and place.defaults_forbidden is not None:
             errors.append(forbidden(f"{path}.default", f"must not be set {place.defaults_forbidden}".rstrip()))
-        if not _UNSUPPORTED_SET.isdisjoint(schema):
+        if schema.__class__ is WithEmpties or not _UNSUPPORTED_SET.isdisjoint(schema):
             given = (keyword for keyword in _UNSUPPORTED if _is_given(schema, keyword))
             errors += [forbidden(f"{path}.{keyword}", f"{keyword} is not supported") for keyword in given]
         if kind == "null":
@@ -191,12 +192,14 @@ _UNUSUAL = _LOOKED_AT - {"properties", "additionalProperties", "items"}
 
 def _is_plain(schema: Json) -> bool:
     """Whether nothing but a known type has to be looked at."""
-    return _LOOKED_AT.isdisjoint(schema) and schema.get("type") in TYPES
+    return _LOOKED_AT.isdisjoint(schema) and schema.get("type") in TYPES and schema.__class__ is not WithEmpties
 
 
 def _is_usual(schema: Json) -> bool:
     """Whether nothing but a known type and what is below has to be looked at."""
-    return _UNUSUAL.isdisjoint(schema) and schema.get("type") in TYPES and not isinstance(schema.get("items"), list)
+    if schema.__class__ is WithEmpties or isinstance(schema.get("items"), list):
+        return False
+    return _UNUSUAL.isdisjoint(schema) and schema.get("type") in TYPES
 
 
 def _is_given(schema: Json, keyword: str) -> bool:

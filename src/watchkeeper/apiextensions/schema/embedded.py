@@ -47,7 +47,7 @@ def decode_metadata(value: Any, unknown: list[str] | None, path: str) -> dict[st
         found = {bool: "bool", str: "string", list: "array"}.get(value.__class__, "number")
         raise DecodeError(f"json: cannot unmarshal {found} into Go value of type v1.ObjectMeta")
     noted: list[str] | None = [] if unknown is not None else None
-    decoded = metadata_decoder()(value, noted)
+    decoded = dict(metadata_decoder()(value, noted))
     if noted and unknown is not None:
         for text in noted:
             name = text.removeprefix('unknown field "').removesuffix('"')

@@ -26,6 +26,7 @@ from watchkeeper.apis.validation.selectors import has_invalid_values, validate_l
 from watchkeeper.apis.validation.webhooks import validate_client_config
 from watchkeeper.meta.field import FieldError, duplicate, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+from watchkeeper.runtime.with_empties import equal_as_sent
 
 Object = dict[str, Any]
 Hook = Mapping[str, Any]
@@ -76,7 +77,7 @@ def _default_mutating(configuration: Object) -> None:
 
 
 def _count_changes(new: Object, old: Object) -> None:
-    if (new.get("webhooks") or []) != (old.get("webhooks") or []):
+    if not equal_as_sent(new.get("webhooks"), old.get("webhooks")):
         new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
 

@@ -13,6 +13,7 @@ from watchkeeper.apis.autoscaling.autoscaler_validation import (
 )
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+from watchkeeper.runtime.with_empties import as_sent
 
 Object = dict[str, Any]
 
@@ -60,7 +61,7 @@ def _down_rules() -> Object:
 
 
 def _completed(rules: Mapping[str, Any] | None, defaults: Object) -> Object:
-    return {**defaults, **{name: value for name, value in (rules or {}).items() if value is not None}}
+    return {**defaults, **{name: value for name, value in as_sent(rules or {}).items() if value is not None}}
 
 
 def _prepare_for_create(autoscaler: Object) -> None:

@@ -91,9 +91,15 @@ def _data_source(source: Mapping[str, Any], path: str, allow_invalid_group: bool
     return errors
 
 
+_NOT_IN_TEMPLATES = (
+    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"),
+)
+
+
 def template_metadata_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:
-    """What the metadata of a template holds besides labels and annotations, which is nothing that may be set."""
-    extra = (name for name, value in metadata.items() if name not in ("annotations", "labels") and value)
+    """What the metadata of a template holds besides labels and annotations: an empty list is too much."""
+    extra = (name for name in _NOT_IN_TEMPLATES if metadata.get(name) not in (None, "", 0))
     return [forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set") for name in extra]
 
 

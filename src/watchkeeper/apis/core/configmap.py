@@ -10,6 +10,7 @@ from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.validation.names import is_config_map_key
 from watchkeeper.meta.field import FieldError, forbidden, invalid, too_long
 from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.runtime.with_empties import as_sent
 
 Object = dict[str, Any]
 
@@ -32,7 +33,7 @@ def validate_unchanged(new: Object, old: Object, names: tuple[str, ...]) -> list
     if not old.get("immutable"):
         return []
     errors = [] if new.get("immutable") else [forbidden("immutable", _IMMUTABLE)]
-    return errors + [forbidden(n, _IMMUTABLE) for n in names if (new.get(n) or {}) != (old.get(n) or {})]
+    return errors + [forbidden(n, _IMMUTABLE) for n in names if new.get(n) != old.get(n)]
 
 
 def _validate(obj: Object) -> list[FieldError]:
@@ -51,7 +52,12 @@ def _validate(obj: Object) -> list[FieldError]:
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    return validate_unchanged(new, old, ("data", "binaryData")) + _validate(new)
+    return validate_unchanged(_with_data(new), _with_data(old), ("data", "binaryData")) + _validate(new)
+
+
+def _with_data(obj: Object) -> Object:
+    """Without data it is as good as one with none, unlike that of a Secret."""
+    return {**as_sent(obj), "data": obj.get("data") or {}}
 
 
 def _cells(obj: Object, now: float) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from watchkeeper.apis.core.go_fields import FIELDS
 from watchkeeper.meta.field import in_declared_order, in_key_order
+from watchkeeper.runtime.with_empties import as_sent
 
 _ZEROS = {"s": "", "i": 0, "b": False, "quantity": "0"}
 _OF_SECURITY = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
@@ -37,7 +38,7 @@ def go_form(value: Mapping[str, Any] | None, part: str) -> dict[str, Any]:
     given: Mapping[str, Any] = value or {}
     if part == "PodSpec":
         given = _with_security(given)
-    known = {name.lower(): each for name, each in given.items()}
+    known = {name.lower(): each for name, each in as_sent(given).items()}
     shown: dict[str, Any] = {}
     for name, key, kind in _fields(part):
         if kind == "metadata":
@@ -74,7 +75,7 @@ def _shown(value: Any, kind: str) -> Any:
 
 def _with_security(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     moved = {name: spec[name] for name in _OF_SECURITY if name in spec}
-    return {**spec, "securityContext": {**(spec.get("securityContext") or {}), **moved}}
+    return {**as_sent(spec), "securityContext": {**as_sent(spec.get("securityContext") or {}), **moved}}
 
 
 def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def default_namespace(obj: Object) -> None:
     if name:
         meta = obj["metadata"]
         labels = meta.get("labels")
-        if labels is None:
+        if not labels:
             meta["labels"] = {NAME_LABEL: name}
         else:
             labels[NAME_LABEL] = name

@@ -27,7 +27,7 @@ def default_node(node: Object) -> None:
     if status:
         round_resources(status.get("capacity"))
         round_resources(status.get("allocatable"))
-        if status.get("capacity") is not None and status.get("allocatable") is None:
+        if status.get("capacity") is not None and not status.get("allocatable"):
             status["allocatable"] = dict(status["capacity"])
     spec = node.get("spec")
     if not spec:

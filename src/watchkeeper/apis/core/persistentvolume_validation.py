@@ -16,7 +16,7 @@ from watchkeeper.apis.validation.enums import validate_optional_enum
 from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_builtin_object_meta, validate_immutable
 from watchkeeper.apis.validation.names import is_dns1123_subdomain, is_label_value
 from watchkeeper.apis.validation.numbers import NOT_POSITIVE
-from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
+from watchkeeper.meta.field import FieldError, forbidden, in_key_order, invalid, not_supported, required
 
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
@@ -43,7 +43,7 @@ def validate_volume(volume: Object, old: Object | None = None) -> list[FieldErro
 def validate_volume_spec(spec: Spec, path: str, *, name: str = "", old: Spec | None = None) -> list[FieldError]:
     """What is wrong with the spec of a volume that is an object."""
     errors = _access_modes(spec, path)
-    errors += _capacity(spec.get("capacity") or {}, f"{path}.capacity")
+    errors += _capacity(spec.get("capacity"), f"{path}.capacity")
     policy = spec.get("persistentVolumeReclaimPolicy")
     errors += validate_optional_enum(policy or None, f"{path}.persistentVolumeReclaimPolicy", _RECLAIM_POLICIES)
     affinity = spec.get("nodeAffinity")
@@ -93,11 +93,11 @@ def _access_modes(spec: Spec, path: str) -> list[FieldError]:
     return errors
 
 
-def _capacity(capacity: Mapping[str, str], path: str) -> list[FieldError]:
+def _capacity(capacity: Mapping[str, str] | None, path: str) -> list[FieldError]:
     errors = [] if capacity else [required(path)]
-    if set(capacity) != {"storage"}:
-        errors.append(not_supported(path, dict(sorted(capacity.items())) or None, ["storage"]))
-    for name, text in capacity.items():
+    if set(capacity or ()) != {"storage"}:
+        errors.append(not_supported(path, in_key_order(capacity), ["storage"]))
+    for name, text in (capacity or {}).items():
         at = f"{path}[{name}]"
         if whole_value(text) < 0:
             errors.append(invalid(at, whole_value(text), "must be a valid resource quantity"))

@@ -161,7 +161,7 @@ def _requests_from_limits(containers: Sequence[Object]) -> None:
         if not limits:
             continue
         requests = resources.get("requests")
-        if requests is None:
+        if not requests:
             resources["requests"] = dict(limits)
         elif len(requests) < len(limits) or requests.keys() != limits.keys():
             for name, value in limits.items():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from watchkeeper.apis.core.affinity_validation import validate_tolerations
 from watchkeeper.apis.core.container_validation import image_padding_errors
@@ -177,7 +178,7 @@ def _gate_changes(new: Sequence[Object], old: Sequence[Object]) -> list[FieldErr
 
 def _with_changeable_fields_restored(spec: Object, old: Object) -> dict[str, Any]:
     """The new spec with all that may change put back to what it was: what still differs is forbidden."""
-    munged = dict(spec)
+    munged = cast(dict[str, Any], copy.copy(spec))
     for kind in ("containers", "initContainers"):
         before = old.get(kind) or ()
         if spec.get(kind):
@@ -191,7 +192,7 @@ def _with_changeable_fields_restored(spec: Object, old: Object) -> dict[str, Any
 
 
 def _with(obj: Object, name: str, value: Any) -> dict[str, Any]:
-    changed = dict(obj)
+    changed = cast(dict[str, Any], copy.copy(obj))
     if value is None:
         changed.pop(name, None)
     else:

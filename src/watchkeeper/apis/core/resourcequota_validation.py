@@ -64,8 +64,8 @@ def validate_quota(quota: Object) -> list[FieldError]:
 
 def validate_quota_update(new: Object, old: Object) -> list[FieldError]:
     """What is wrong with a changed quota: its scopes stay what they are."""
-    now, was = ((each.get("spec") or {}).get("scopes") or [] for each in (new, old))
-    changed = set(now) != set(was)
+    now, was = ((each.get("spec") or {}).get("scopes") for each in (new, old))
+    changed = set(now or ()) != set(was or ())
     return validate_quota(new) + ([invalid("spec.scopes", now, IMMUTABLE)] if changed else [])
 
 

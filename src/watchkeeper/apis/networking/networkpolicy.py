@@ -156,6 +156,7 @@ BEHAVIORS = [
         warnings_on_update=lambda new, _old: _warnings(new),
         has_status=False,
         has_generation=True,
+        counts_empties=True,
         table=TableSpec(
             columns=(
                 printing.NAME,

@@ -17,6 +17,7 @@ from watchkeeper.apis.validation.internal_form import internal_form
 from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_builtin_object_meta
 from watchkeeper.meta.field import FieldError, in_key_order, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+from watchkeeper.runtime.with_empties import equal_as_stored
 
 Object = dict[str, Any]
 
@@ -82,7 +83,7 @@ def _prepare_for_status_update(new: Object, old: Object) -> None:
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
     errors = validate_builtin_object_meta(new["metadata"], namespaced=True)
-    if new.get("spec") != old.get("spec"):
+    if not equal_as_stored(new.get("spec"), old.get("spec")):
         errors.append(invalid("spec", internal_form(new.get("spec"), SPEC), IMMUTABLE))
     return errors
 
@@ -91,7 +92,7 @@ def _validate_template_update(new: Object, old: Object) -> list[FieldError]:
     """A template does not change; a new state is judged as a new template, too."""
     spec = new.get("spec") or {}
     errors = validate_template_spec(spec, "spec")
-    if new.get("spec") == old.get("spec"):
+    if equal_as_stored(new.get("spec"), old.get("spec")):
         return errors
     shown = {**in_key_order(spec.get("metadata") or {}), "Spec": internal_form(spec.get("spec"), SPEC)}
     return [*errors, invalid("spec", shown, IMMUTABLE)]

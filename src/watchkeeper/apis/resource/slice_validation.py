@@ -103,11 +103,11 @@ def _places(obj: Object, path: str, unset: str, *, single_term: bool) -> tuple[l
     if selector is not None:
         found.append("`nodeSelector`")
         errors += validate_node_selector(selector, f"{path}.nodeSelector")
-        terms = selector.get("nodeSelectorTerms") or []
-        if single_term and len(terms) != 1:
+        terms = selector.get("nodeSelectorTerms")
+        if single_term and len(terms or ()) != 1:
             text = "must have exactly one node selector term"
-            shown = [internal_form(term, NODE_TERMS) for term in terms]
-            errors.append(invalid(f"{path}.nodeSelector.nodeSelectorTerms", shown or None, text))
+            shown = None if terms is None else [internal_form(term, NODE_TERMS) for term in terms]
+            errors.append(invalid(f"{path}.nodeSelector.nodeSelectorTerms", shown, text))
     if everywhere:
         found.append("`allNodes`")
     elif everywhere is not None:

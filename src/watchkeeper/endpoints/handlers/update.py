@@ -77,6 +77,7 @@ class _Replacement(LiveUpdate):
         return await self.admission.mutate(operation, obj, live)
 
     def _owned(self, live: Object | None) -> Object:
-        obj = dict(self.obj, metadata=dict(self.obj["metadata"]))
+        obj = self.obj.copy()
+        obj["metadata"] = obj["metadata"].copy()
         manager = self.scope.field_manager
         return obj if manager is None else manager.update(live, obj, self.manager)

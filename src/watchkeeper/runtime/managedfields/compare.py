@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from watchkeeper.runtime.managedfields.field_set import LEAF, SELF, FieldSet, ordered, recursive_difference
 from watchkeeper.runtime.managedfields.nodes import DeducedNode, ListNode, MapNode, Mismatch, Node, grouped
+from watchkeeper.runtime.with_empties import WithEmpties
 
 ABSENT: Any = object()
 """In place of a value: there is none, not even null."""
@@ -74,7 +75,7 @@ def _values(node: Node, old: Any, new: Any) -> _Difference:
 
 def _maps(node: MapNode, old: dict[str, Any], new: dict[str, Any]) -> _Difference:
     if old.__class__ is not dict or new.__class__ is not dict:
-        raise Mismatch("expected map")
+        old, new = _shown(old), _shown(new)
     added = [name for name in new if name not in old]
     gone = [name for name in old if name not in new] if len(old) + len(added) > len(new) else None
     changed = node.parts(tuple(added), new) if added else None
@@ -96,6 +97,15 @@ def _maps(node: MapNode, old: dict[str, Any], new: dict[str, Any]) -> _Differenc
     if lost:
         removed = ordered({**removed, **lost} if removed else lost)
     return changed, removed
+
+
+def _shown(value: Any) -> dict[str, Any]:
+    if value.__class__ is WithEmpties:
+        shown: dict[str, Any] = value.shown()
+        return shown
+    if value.__class__ is not dict:
+        raise Mismatch("expected map")
+    return value
 
 
 def _lists(node: ListNode, old: list[Any], new: list[Any]) -> _Difference:

@@ -13,6 +13,7 @@ from typing import Any
 from watchkeeper.runtime.managedfields.field_set import LEAF, SELF, FieldSet
 from watchkeeper.runtime.managedfields.path import key_element, sort_key, value_element
 from watchkeeper.runtime.schema import ListType, Omit, Schema, SchemaType
+from watchkeeper.runtime.with_empties import WithEmpties
 from watchkeeper.runtime.zero import zero_value
 
 Object = dict[str, Any]
@@ -110,7 +111,9 @@ class MapNode(Node):
         if not value:
             return LEAF
         if value.__class__ is not dict:
-            raise Mismatch(f"expected map, got {value}")
+            if value.__class__ is not WithEmpties:
+                raise Mismatch(f"expected map, got {value}")
+            return self.everything(value.shown())
         names = tuple(value)
         template, nested, _ = self.plan(names)
         if not nested:
