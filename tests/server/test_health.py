@@ -97,3 +97,33 @@ def test_a_server_has_the_checks_that_monitors_of_kube_apiserver_name():
             asked = urllib.request.Request(server.url + path, headers={"Authorization": f"Bearer {server.token}"})
             with urllib.request.urlopen(asked, context=context) as answer:
                 assert (answer.status, answer.read()) == (200, b"ok")
+
+
+def test_how_checks_went_is_told_as_indicators():
+    found = health(Check("storage", failing))
+    for path in ("/readyz", "/readyz", "/livez/ping"):
+        ask(found, path)
+    now, ever = found.collect()
+    assert {(s.labels, s.value) for s in now.samples} == {
+        ((("name", "ping"), ("type", "readyz")), 1),
+        ((("name", "storage"), ("type", "readyz")), 0),
+        ((("name", "ping"), ("type", "livez")), 1),
+    }
+    counts = {sample.labels: sample.value for sample in ever.samples}
+    assert counts[(("name", "storage"), ("status", "error"), ("type", "readyz"))] == 2
+
+
+def test_indicators_are_had_over_http():
+    with Server(insecure_http=True, controllers=()) as server:
+        urllib.request.urlopen(f"{server.url}/readyz").read()
+        request = urllib.request.Request(
+            f"{server.url}/metrics/slis", headers={"Authorization": f"Bearer {server.token}"}
+        )
+        text = urllib.request.urlopen(request).read().decode()
+        assert 'kubernetes_healthcheck{name="ping",type="readyz"} 1' in text
+        everything = urllib.request.Request(
+            f"{server.url}/metrics", headers={"Authorization": f"Bearer {server.token}"}
+        )
+        text = urllib.request.urlopen(everything).read().decode()
+        assert 'aggregator_unavailable_apiservice{name="v1.apps"} 0' in text
+        assert 'apiserver_resource_objects{group="",resource="namespaces"} 4' in text

@@ -10,11 +10,12 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from watchkeeper.apis.apiregistration.apiservice import MANAGED
+from watchkeeper.apis.apiregistration.apiservice import MANAGED, available
 from watchkeeper.apis.apiregistration.schemas import GROUP, KIND, RESOURCE
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.endpoints.discovery import Discovery
 from watchkeeper.endpoints.discovery_entries import DiscoveryVersion
+from watchkeeper.endpoints.metrics import Family, Sample
 from watchkeeper.endpoints.scope import ServedTable
 from watchkeeper.meta.gvk import GroupResource, GroupVersion
 
@@ -129,6 +130,15 @@ class ApiServices:
         before = list(self._by_name.values())
         self._by_name = {obj["metadata"]["name"]: obj for obj in objects}
         self._tell(*before, *objects)
+
+    def collect(self) -> Iterator[Family]:
+        """Which of them cannot be reached, or are not known to be."""
+        samples = [
+            Sample(int((available(each) or {}).get("status") != "True"), (("name", name),))
+            for name, each in self._by_name.items()
+        ]
+        about = "Whether an APIService is unavailable."
+        yield Family("aggregator_unavailable_apiservice", "gauge", about, samples)
 
     def _tell(self, *changed: Object) -> None:
         self._served.remote = {at for each in self._by_name.values() if _is_remote(each) and (at := _at(each))}

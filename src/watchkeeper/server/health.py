@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from watchkeeper.endpoints.metrics import Family, Sample
 from watchkeeper.endpoints.response import TEXT, Header, Response, text_response
 from watchkeeper.meta.field import go_quote
 from watchkeeper.request.request import Request
@@ -49,6 +50,10 @@ class Health:
 
     def __init__(self) -> None:
         self._checks: list[Check] = [PING]
+        self._last: dict[tuple[str, str], bool] = {}
+        """By endpoint and check: whether it passed when it was last asked."""
+        self._results: dict[tuple[str, str, bool], int] = {}
+        """By endpoint, check, and whether it passed: how often that was so."""
 
     def __repr__(self) -> str:
         return f"<Health of {', '.join(check.name for check in self._checks)}>"
@@ -60,6 +65,16 @@ class Health:
     def answers(self, path: str) -> bool:
         """Whether a path is a health path."""
         return path.split("/", 2)[1] in _ALL
+
+    def collect(self) -> Iterator[Family]:
+        """How the checks went, as service-level indicators (KEP-3466)."""
+        now = [Sample(int(passed), (("name", check), ("type", name))) for (name, check), passed in self._last.items()]
+        ever = [
+            Sample(count, (("name", check), ("status", "success" if passed else "error"), ("type", name)))
+            for (name, check, passed), count in self._results.items()
+        ]
+        yield Family("kubernetes_healthcheck", "gauge", "Whether a check passed when it was last asked.", now)
+        yield Family("kubernetes_healthchecks_total", "counter", "How often checks passed or failed.", ever)
 
     def paths(self) -> list[str]:
         """All health paths."""
@@ -83,7 +98,7 @@ class Health:
     async def _one(self, name: str, wanted: str) -> Response:
         for check in self._of(name):
             if check.name == wanted:
-                problem = await _problem(check)
+                problem = await self._ask(name, check)
                 if problem is not None:
                     return text_response(500, f"internal server error: {problem}\n")
                 return Response(200, b"ok", (TEXT,))
@@ -98,7 +113,7 @@ class Health:
                 unknown.discard(check.name)
                 lines.append(f"[+]{check.name} excluded: ok\n")
                 continue
-            problem = await _problem(check)
+            problem = await self._ask(name, check)
             if problem is None:
                 lines.append(f"[+]{check.name} ok\n")
             else:
@@ -109,6 +124,14 @@ class Health:
             names = ",".join(map(go_quote, sorted(unknown)))
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
         return "".join(lines), failed
+
+    async def _ask(self, name: str, check: Check) -> str | None:
+        """What is wrong, None when nothing is; counted."""
+        problem = await _problem(check)
+        key = (name, check.name, problem is None)
+        self._last[name, check.name] = problem is None
+        self._results[key] = self._results.get(key, 0) + 1
+        return problem
 
 
 async def _problem(check: Check) -> str | None:

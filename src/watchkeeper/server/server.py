@@ -100,7 +100,7 @@ class Server:
         self.state = State.NEW
         self.policy = Policy()
         self.health = Health()
-        self.metrics = Metrics()
+        self.metrics = Metrics(self.health.collect)
         self.urls: list[str] = []
         """How it is reached, the first one best."""
         self._undo: list[tuple[str, Callable[[], object]]] = []
@@ -335,6 +335,7 @@ class Server:
         self.metrics.add(filter_collector(in_flight, authentication))
         self.metrics.add(self.assembly.webhooks.collect)
         self.metrics.add(self.assembly.policies.collect)
+        self.metrics.add(self.assembly.api_services.collect)
         filters: list[Filter] = [
             requests,
             mark_long_running,

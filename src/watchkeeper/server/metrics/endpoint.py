@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 
 from watchkeeper.endpoints.filters.authentication import Authentication
 from watchkeeper.endpoints.filters.max_in_flight import MaxInFlight
@@ -19,8 +19,10 @@ log = logging.getLogger(__name__)
 class Metrics:
     """Asks every collector when it is asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, indicators: Collector) -> None:
+        """`indicators`: what /metrics/slis tells."""
         self._collectors: list[Collector] = [process.collect]
+        self._indicators = [indicators]
 
     def add(self, collector: Collector) -> None:
         """Tell of one more part of the server."""
@@ -28,18 +30,22 @@ class Metrics:
 
     async def handle(self, request: Request) -> Response:
         """Answer with everything; a part that cannot tell now is left out."""
-        families: list[Family] = []
-        for collector in self._collectors:
-            try:
-                found = collector()
-                families += await found if isinstance(found, Awaitable) else found
-            except Exception:
-                log.exception("a collector of metrics failed")
-        return Response(200, render(families), ((b"content-type", CONTENT_TYPE),))
+        return await _answer(self._collectors)
 
-    def handle_slis(self, request: Request) -> Response:
-        """Answer /metrics/slis: service-level indicators of health checks; none are kept."""
-        return Response(200, b"", ((b"content-type", CONTENT_TYPE),))
+    async def handle_slis(self, request: Request) -> Response:
+        """Answer /metrics/slis with service-level indicators."""
+        return await _answer(self._indicators)
+
+
+async def _answer(collectors: Sequence[Collector]) -> Response:
+    families: list[Family] = []
+    for collector in collectors:
+        try:
+            found = collector()
+            families += await found if isinstance(found, Awaitable) else found
+        except Exception:
+            log.exception("a collector of metrics failed")
+    return Response(200, render(families), ((b"content-type", CONTENT_TYPE),))
 
 
 def filter_collector(in_flight: MaxInFlight, authentication: Authentication) -> Collector:

@@ -46,7 +46,7 @@ class StorageMetrics:
 
     async def collect(self) -> Iterable[Family]:
         """Objects and bytes stored, and for each cache its version and its watchers."""
-        objects, versions, watchers, terminated, checks = [], [], [], [], []
+        objects, by_group, versions, watchers, terminated, checks = [], [], [], [], [], []
         counts = await self._counts.get() or {}
         for store in self._stores:
             storage, name = store.storage, str(store.resource)
@@ -57,15 +57,20 @@ class StorageMetrics:
                 terminated.append(Sample(storage.watchers.terminated, resource))
                 for status, count in storage.feed.check.results.items():
                     checks.append(Sample(count, (*resource, ("status", status))))
-                objects.append(Sample(await storage.count(f"{store.prefix}/"), (("resource", name),)))
+                count = await storage.count(f"{store.prefix}/")
             elif name in counts:
-                objects.append(Sample(counts[name], (("resource", name),)))
+                count = counts[name]
+            else:
+                continue
+            objects.append(Sample(count, (("resource", name),)))
+            by_group.append(Sample(count, resource))
         size = [
             Sample(status.db_size, (("storage_cluster_id", status.backend if name == "etcd" else name),))
             for name, status in (await self._status.get() or {}).items()
         ]
         return (
             Family("apiserver_storage_objects", "gauge", "Objects that are stored.", objects),
+            Family("apiserver_resource_objects", "gauge", "The same by group and resource.", by_group),
             Family("apiserver_storage_size_bytes", "gauge", "The size of the storage, in bytes.", size),
             Family("apiserver_watch_cache_resource_version", "gauge", "How far the watch cache has come.", versions),
             Family("apiserver_watch_cache_watchers", "gauge", "Watches that the watch cache serves.", watchers),
