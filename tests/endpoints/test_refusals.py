@@ -235,3 +235,40 @@ def test_applying_the_status_of_a_validating_policy_creates_the_policy(server: H
     )
     assert (status["code"], status["reason"]) == (422, "Invalid")
     assert refused(server, "PUT", path, {**config, "metadata": {"name": "none"}})["code"] == 404
+
+
+def test_a_place_for_a_namespace_may_be_empty_but_what_needs_one_is_refused(server: Handle) -> None:
+    made = refused(server, "POST", "/api/v1/namespaces//configmaps", {"metadata": {"name": "n"}})
+    assert (made["code"], made["message"]) == (422, 'ConfigMap "n" is invalid: metadata.namespace: Required value')
+    for method, path in (("GET", "/c"), ("DELETE", "/c"), ("DELETE", "")):
+        status = refused(server, method, f"/api/v1/namespaces//configmaps{path}")
+        assert (status["code"], status["message"]) == (400, "Namespace parameter required.")
+    assert server.request("GET", f"{CONFIGMAPS}/c")["metadata"]["name"] == "c"
+    assert server.request("GET", "/api/v1/namespaces//configmaps")["items"]
+
+
+def test_a_binding_is_judged_before_its_name_is_missed(server: Handle) -> None:
+    path = "/api/v1/namespaces/default/bindings"
+    assert refused(server, "POST", path, {})["message"] == "target.name: Required value"
+    unnamed = refused(server, "POST", path, {"target": {"kind": "Node", "name": "x"}})
+    assert (unnamed["code"], unnamed["message"]) == (400, "Name parameter required.")
+
+
+def test_a_job_without_labels_is_not_blamed_for_those_of_its_pods(server: Handle) -> None:
+    pods = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    long = refused(server, "POST", jobs, {"metadata": {"name": "a" * 64}, "spec": {"template": pods}})
+    assert {cause["field"] for cause in long["details"]["causes"]} == {"spec.template.labels"}
+    made = server.request("POST", jobs, {"metadata": {"name": "a"}, "spec": {"template": pods}})
+    assert made["metadata"]["labels"] == made["spec"]["template"]["metadata"]["labels"]
+
+
+def test_names_of_device_classes_and_addresses_are_judged_as_they_are_declared(server: Handle) -> None:
+    classes = "/apis/resource.k8s.io/v1/deviceclasses"
+    (cause,) = refused(server, "POST", classes, {"metadata": {"name": "a" * 254}, "spec": {}})["details"]["causes"]
+    assert cause["message"].endswith("must be no more than 253 bytes")
+    causes = refused(server, "POST", classes, {"metadata": {"generateName": "Bad_"}, "spec": {}})["details"]["causes"]
+    assert [cause["field"] for cause in causes] == ["metadata.name"]
+    address = {"metadata": {"generateName": "a-"}, "spec": {"parentRef": {"resource": "services", "name": "x"}}}
+    status = refused(server, "POST", "/apis/networking.k8s.io/v1/ipaddresses", address)
+    assert status["details"]["name"] == "a-"

@@ -67,7 +67,9 @@ class Router:
         found = self.served.find(info.group, info.version, info.resource)
         if found is None or (len(info.parts) > 3 and not found.custom and not self._takes_path(found, info)):
             return self._unknown(info)
-        if found.info.namespaced != bool(info.namespace) and not self._collection_of_all(found, request):
+        if found.info.namespaced != bool(info.namespace) and not (
+            self._collection_of_all(found, request) or self._names_no_namespace(found, request)
+        ):
             return self._misplaced(found, request)
         if info.deprecated_watch:
             return self._old_watch(found, request)
@@ -129,6 +131,15 @@ class Router:
         if found.info.namespaced:
             return request.method == "GET" and len(info.parts) == 1 and "list" in found.scope.verbs
         return found.info.gvr.resource == "namespaces" and not found.info.gvr.group
+
+    @staticmethod
+    def _names_no_namespace(found: ServedResource, request: Request) -> bool:
+        """Whether a path has a place for a namespace that is empty. Whoever needs one then refuses the request."""
+        if found.custom or not found.info.namespaced or "/namespaces//" not in request.info.path:
+            return False
+        if request.info.verb == "deletecollection":
+            raise errors.bad_request("Namespace parameter required.")
+        return True
 
     @staticmethod
     def _misplaced(found: ServedResource, request: Request) -> Response:

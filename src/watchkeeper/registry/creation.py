@@ -21,7 +21,7 @@ async def create_generated(store: StoredResource, ctx: Context, obj: Object, opt
     meta = obj["metadata"]
     base = meta["generateName"]
     for attempt in range(1, _GENERATE_ATTEMPTS + 1):
-        meta["name"] = generate_name(base)
+        meta["name"] = generate_name(base) if store.strategy.behavior.appends_to_generate_name else base
         try:
             return await create_named(store, ctx, _copy(obj), options)
         except ApiError as error:

@@ -79,15 +79,12 @@ class BindingStore:
 
     async def create(self, ctx: Context, obj: Object, options: CreateOptions) -> Result:
         """Bind the Pod that the Binding names."""
-        name = obj.get("metadata", {}).get("name", "")
-        if not name:
-            raise errors.bad_request("Name parameter required.")
-        return await self.create_named(ctx, name, obj, options)
+        return await self.create_named(ctx, obj.get("metadata", {}).get("name") or "", obj, options)
 
     async def create_named(self, ctx: Context, name: str, obj: Object, options: CreateOptions) -> Result:
         """Bind a Pod. Raises a 409 when it has a node."""
         meta = obj.get("metadata") or {}
-        if meta.get("name") != name:
+        if (meta.get("name") or "") != name:
             raise errors.bad_request("name in URL does not match name in Binding object")
         wrong = validate_binding(obj)
         if wrong:

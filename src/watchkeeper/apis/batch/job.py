@@ -63,10 +63,16 @@ def _prepare_for_create(job: Object) -> None:
     shared = meta.get("labels") is template_meta.get("labels")
     if not spec.get("manualSelector"):
         _generate_selector(spec, template_meta, meta)
-    labels: dict[str, str] | None = template_meta.get("labels")
-    if labels and (shared or not meta.get("labels")):
-        meta["labels"] = dict(labels)
+    if shared and meta.get("labels") is not None:
+        meta["labels"] = dict(template_meta["labels"])
     job["status"] = {}
+
+
+def _complete_new(job: Object) -> None:
+    """A Job that came without any labels has those of its template once it is stored, and not while it is judged."""
+    labels = (job["spec"]["template"].get("metadata") or {}).get("labels")
+    if labels and not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = dict(labels)
 
 
 def _generate_selector(spec: Object, template_meta: Object, meta: Object) -> None:
@@ -158,6 +164,7 @@ BEHAVIORS = [
         KindBehavior(
             kind=GroupKind("batch", "Job"),
             prepare_for_create=_prepare_for_create,
+            complete_new=_complete_new,
             prepare_for_update=_prepare_for_update,
             validate=validate_job,
             validate_update=validate_job_update,

@@ -13,7 +13,7 @@ from watchkeeper.apis.core.pod_features import spec_of_template, without_disable
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options, validate_template
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
-from watchkeeper.apis.validation.names import is_dns1123_subdomain
+from watchkeeper.apis.validation.names import name_is_long_name
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -36,11 +36,6 @@ def default_replication_controller(controller: Object) -> None:
         if not metadata.get("labels"):
             metadata["labels"] = dict(labels)
     default_pod_template(template)
-
-
-def _name_errors(name: str, prefix: bool) -> list[str]:
-    """Names are DNS subdomains, whose length is told in bytes here; prefixes are judged with the names made of them."""
-    return [] if prefix else [text.replace("253 characters", "253 bytes") for text in is_dns1123_subdomain(name)]
 
 
 def _spec_errors(spec: Mapping[str, Any], options: PodOptions) -> list[FieldError]:
@@ -106,7 +101,7 @@ BEHAVIORS = [
         KindBehavior(
             kind=GroupKind("", "ReplicationController"),
             prepare_for_create=_prepare_for_create,
-            name_rule=_name_errors,
+            name_rule=name_is_long_name,
             validate=_validate,
             validate_update=_validate_update,
             validate_status_update=_validate_status_update,

@@ -87,6 +87,7 @@ BEHAVIORS = [
         validate=_validate,
         validate_update=_validate_update,
         name_rule=_name_rule,
+        appends_to_generate_name=False,
         has_status=False,
         table=TableSpec(
             columns=(printing.NAME, Column("ParentRef", "string", "What it belongs to.")),

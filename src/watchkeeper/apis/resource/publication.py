@@ -11,6 +11,7 @@ from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.resource.claim_validation import validate_class_spec
 from watchkeeper.apis.resource.slice_validation import validate_slice_spec
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
+from watchkeeper.apis.validation.names import name_is_long_name
 from watchkeeper.meta.field import FieldError, go_quote
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
@@ -68,6 +69,7 @@ def _slice_cells(published: Object, now: float) -> list[Any]:
 BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(_GROUP, "DeviceClass"),
+        name_rule=name_is_long_name,
         validate=lambda each: validate_class_spec(each.get("spec") or {}, "spec"),
         validate_update=_validate_class_update,
         has_generation=True,

@@ -334,6 +334,11 @@ def name_is_dns_subdomain(name: str, prefix: bool = False) -> list[str]:
     return list(is_dns1123_subdomain(_mask_trailing_dash(name) if prefix else name))
 
 
+def name_is_long_name(name: str, prefix: bool = False) -> list[str]:
+    """The rule for names that are declared to be long: the length is told in bytes, prefixes are judged as names."""
+    return [] if prefix else [text.replace("253 characters", "253 bytes") for text in is_dns1123_subdomain(name)]
+
+
 def name_is_dns_label(name: str, prefix: bool = False) -> list[str]:
     """The rule for the names of namespaces and services."""
     return list(is_dns1123_label(_mask_trailing_dash(name) if prefix else name))
