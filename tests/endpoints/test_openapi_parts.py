@@ -208,6 +208,7 @@ def test_clients_are_told_over_http_what_they_have_and_what_there_is() -> None:
         unchanged = get("/openapi/v2", **{"If-None-Match": etag})
         assert (unchanged.status_code, unchanged.content) == (304, b"")
 
+        assert get("/openapi/v3").headers["content-type"] == "text/plain; charset=utf-8"
         location = get("/openapi/v3").json()["paths"]["apis/apps/v1"]["serverRelativeURL"]
         found = get(location)
         assert found.headers["cache-control"] == "public, immutable"

@@ -8,7 +8,7 @@ from watchkeeper.endpoints.negotiation import JSON, media_ranges
 from watchkeeper.endpoints.openapi.documents import Document, OpenAPI
 from watchkeeper.endpoints.openapi.gnostic import CONTENT_TYPE
 from watchkeeper.endpoints.openapi.gnostic_v3 import CONTENT_TYPE as CONTENT_TYPE_V3
-from watchkeeper.endpoints.response import AT_ONCE, Header, Response
+from watchkeeper.endpoints.response import AT_ONCE, TEXT, Header, Response
 from watchkeeper.request.request import Request
 
 _V3 = "/openapi/v3"
@@ -50,8 +50,8 @@ class OpenAPIPaths:
         """The index of v3 documents, or one of them; asked for by its hash it may be kept for good."""
         path = request.path.removeprefix(_V3)
         if not path:
-            index = self._documents.v3_index()
-            return _unchanged(request, lambda: index.hash) or _response(index, JSON)
+            # The reference says nothing of its type, which makes it text.
+            return Response(200, self._documents.v3_index().body, (TEXT,))
         path = path[1:]
         current = self._documents.v3_hash(path) if path and not path.endswith("/") else None
         if current is None:
