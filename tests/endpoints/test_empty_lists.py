@@ -157,3 +157,13 @@ def test_policies_see_the_json_of_what_was_sent(server: Handle) -> None:
         pass
     assert denied(role(rules=None))
     assert not denied(role(rules=[]))
+
+
+def test_an_applied_configuration_tells_an_empty_map_from_none(server: Handle) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "applied"}, "immutable": True}
+    server.request("POST", CONFIGMAPS, body)
+    path = f"{CONFIGMAPS}/applied?fieldManager=m&force=true"
+    headers = {"content-type": "application/apply-patch+yaml"}
+    assert "binaryData" not in server.request("PATCH", path, {**body, "binaryData": None}, headers=headers)
+    with pytest.raises(RequestFailed, match="binaryData: Forbidden"):
+        server.request("PATCH", path, {**body, "binaryData": {}}, headers=headers)

@@ -172,10 +172,7 @@ class Renderer:
         body: Object = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": meta}
         if not scope.kind.builtin:
             return body
-        obj = scope.kind.decode(body, None)
-        if scope.behavior.fill_bookmark is not None:
-            scope.behavior.fill_bookmark(obj)
-        return obj
+        return scope.kind.decode(body, None)
 
 
 class EventWriter(Protocol):

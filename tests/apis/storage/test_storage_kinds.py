@@ -297,3 +297,26 @@ def test_old_labels_of_nodes_are_warned_of() -> None:
     written = create(body)
     assert written.warnings == warnings
     assert update(created(body), body).warnings == warnings
+
+
+def test_a_volume_described_in_place_takes_the_defaults_of_a_volume_and_shows_as_one() -> None:
+    inline = {"capacity": {}, "rbd": {"monitors": ["m"], "image": "i"}}
+    given = body("VolumeAttachment", spec={"attacher": "a", "nodeName": "n", "source": {"inlineVolumeSpec": inline}})
+    source = read(given)["spec"]["source"]["inlineVolumeSpec"]["rbd"]
+    assert (source["pool"], source["user"], source["keyring"]) == ("rbd", "admin", "/etc/ceph/keyring")
+    old = {**given, "metadata": {"name": "x", "uid": "u"}, "spec": {**given["spec"], "nodeName": "m"}}
+    error = update(old, given).errors[-1]
+    assert error.startswith(
+        'spec: Invalid value: {"Attacher":"a","Source":{"PersistentVolumeName":null,"InlineVolumeSpec":{"Capacity":{},'
+        '"GCEPersistentDisk":null,'
+    )
+    assert '"MountOptions":null,"VolumeMode":null,"NodeAffinity":null,"VolumeAttributesClassName":null}}' in error
+
+
+def test_the_keys_of_a_driver_on_a_node_show_as_they_were_sent() -> None:
+    old = body("CSINode", spec={"drivers": [{"name": "d", "nodeID": "n", "topologyKeys": None}]})
+    new = body("CSINode", spec={"drivers": [{"name": "d", "nodeID": "n", "topologyKeys": []}]})
+    assert update(created(old), new).errors == []
+    new["spec"]["drivers"][0]["nodeID"] = "m"
+    shown = '{"Name":"d","NodeID":"m","TopologyKeys":[],"Allocatable":null}'
+    assert update(created(old), new).errors == [f"spec.drivers: Invalid value: {shown}: field is immutable"]

@@ -10,6 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_VOLUME_SOURCES = (
+    "GCEPersistentDisk:*GCEPersistentDiskVolumeSource AWSElasticBlockStore:*AWSElasticBlockStoreVolumeSource "
+    "HostPath:*HostPathVolumeSource Glusterfs:*GlusterfsPersistentVolumeSource NFS:*NFSVolumeSource "
+    "RBD:*RBDPersistentVolumeSource Quobyte:*QuobyteVolumeSource ISCSI:*ISCSIPersistentVolumeSource "
+    "FlexVolume:*FlexPersistentVolumeSource Cinder:*CinderPersistentVolumeSource "
+    "CephFS:*CephFSPersistentVolumeSource FC:*FCVolumeSource Flocker:*FlockerVolumeSource "
+    "AzureFile:*AzureFilePersistentVolumeSource VsphereVolume:*VsphereVirtualDiskVolumeSource "
+    "AzureDisk:*AzureDiskVolumeSource PhotonPersistentDisk:*PhotonPersistentDiskVolumeSource "
+    "PortworxVolume:*PortworxVolumeSource ScaleIO:*ScaleIOPersistentVolumeSource Local:*LocalVolumeSource "
+    "StorageOS:*StorageOSPersistentVolumeSource CSI:*CSIPersistentVolumeSource"
+)
+
 FIELDS: Mapping[str, str] = {
     "AWSElasticBlockStoreVolumeSource": "VolumeID:s FSType:s Partition:i ReadOnly:b",
     "Affinity": "NodeAffinity:*NodeAffinity PodAffinity:*PodAffinity PodAntiAffinity:*PodAntiAffinity",
@@ -113,16 +125,10 @@ FIELDS: Mapping[str, str] = {
     ),
     "PersistentVolumeClaimTemplate": "metadata Spec:PersistentVolumeClaimSpec",
     "PersistentVolumeClaimVolumeSource": "ClaimName:s ReadOnly:b",
-    "PersistentVolumeSource": (
-        "GCEPersistentDisk:*GCEPersistentDiskVolumeSource AWSElasticBlockStore:*AWSElasticBlockStoreVolumeSource "
-        "HostPath:*HostPathVolumeSource Glusterfs:*GlusterfsPersistentVolumeSource NFS:*NFSVolumeSource "
-        "RBD:*RBDPersistentVolumeSource Quobyte:*QuobyteVolumeSource ISCSI:*ISCSIPersistentVolumeSource "
-        "FlexVolume:*FlexPersistentVolumeSource Cinder:*CinderPersistentVolumeSource "
-        "CephFS:*CephFSPersistentVolumeSource FC:*FCVolumeSource Flocker:*FlockerVolumeSource "
-        "AzureFile:*AzureFilePersistentVolumeSource VsphereVolume:*VsphereVirtualDiskVolumeSource "
-        "AzureDisk:*AzureDiskVolumeSource PhotonPersistentDisk:*PhotonPersistentDiskVolumeSource "
-        "PortworxVolume:*PortworxVolumeSource ScaleIO:*ScaleIOPersistentVolumeSource Local:*LocalVolumeSource "
-        "StorageOS:*StorageOSPersistentVolumeSource CSI:*CSIPersistentVolumeSource"
+    "PersistentVolumeSource": _VOLUME_SOURCES,
+    "PersistentVolumeSpec": (
+        f"Capacity:{{ {_VOLUME_SOURCES} AccessModes:[s ClaimRef:*ObjectReference PersistentVolumeReclaimPolicy:s "
+        "StorageClassName:s MountOptions:[s VolumeMode:*s NodeAffinity:*VolumeNodeAffinity VolumeAttributesClassName:*s"
     ),
     "PhotonPersistentDiskVolumeSource": "PdID:s FSType:s",
     "PodAffinity": (

@@ -71,13 +71,14 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
     errors = _validate(new)
     for before in _drivers(old):
         for after in _drivers(new):
-            if after.get("name") == before.get("name") and _fixed_part(after) != _fixed_part(before):
-                errors.append(invalid("spec.drivers", _fixed_part(after), IMMUTABLE))
+            if after.get("name") == before.get("name") and _is_another(after, before):
+                shown = internal_form(after, _DRIVER) | {"Allocatable": None}
+                errors.append(invalid("spec.drivers", shown, IMMUTABLE))
     return errors
 
 
-def _fixed_part(driver: Mapping[str, Any]) -> dict[str, Any]:
-    return internal_form({**driver, "topologyKeys": driver.get("topologyKeys") or None, "allocatable": None}, _DRIVER)
+def _is_another(after: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    return any((after.get(name) or None) != (before.get(name) or None) for name in ("nodeID", "topologyKeys"))
 
 
 def _cells(node: Object, now: float) -> list[Any]:

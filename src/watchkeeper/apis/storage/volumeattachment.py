@@ -7,15 +7,18 @@ from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
+from watchkeeper.apis.core.go_form import go_form
 from watchkeeper.apis.core.persistentvolume_validation import validate_inline_spec
+from watchkeeper.apis.core.volume_defaults import default_volumes
 from watchkeeper.apis.core.volume_sources import validate_csi_driver_name
+from watchkeeper.apis.quantities import round_resources
 from watchkeeper.apis.status_metadata import keep_metadata
 from watchkeeper.apis.storage.classes import GROUP
 from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import IMMUTABLE
 from watchkeeper.apis.validation.names import byte_length, is_dns1123_subdomain
 from watchkeeper.meta.field import FieldError, forbidden, invalid, required, too_long
-from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
 
@@ -32,6 +35,14 @@ _SPEC: InternalForm = {
     ),
     "nodeName": ("NodeName", ""),
 }
+
+
+def default_attachment(attachment: Object) -> None:
+    """Fill in what a volume is attached for that is described in place: the source, as that of a PersistentVolume."""
+    inline = ((attachment.get("spec") or {}).get("source") or {}).get("inlineVolumeSpec")
+    if inline is not None and len(inline):
+        round_resources(inline.get("capacity"))
+        default_volumes([inline])
 
 
 def _spec_errors(spec: Mapping[str, Any]) -> list[FieldError]:
@@ -81,8 +92,16 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
     was = old.get("spec")
     errors = _validate(new)
     if (new.get("spec") or {}) != (was or {}):
-        errors.append(invalid("spec", internal_form(new.get("spec"), _SPEC), IMMUTABLE))
+        errors.append(invalid("spec", _shown(new.get("spec") or {}), IMMUTABLE))
     return errors
+
+
+def _shown(spec: Mapping[str, Any]) -> dict[str, Any]:
+    shown = internal_form(spec, _SPEC)
+    inline = (spec.get("source") or {}).get("inlineVolumeSpec")
+    if inline is not None:
+        shown["Source"]["InlineVolumeSpec"] = go_form(inline, "PersistentVolumeSpec")
+    return shown
 
 
 def _cells(attachment: Object, now: float) -> list[Any]:
@@ -96,6 +115,8 @@ def _cells(attachment: Object, now: float) -> list[Any]:
         printing.age(attachment, now),
     ]
 
+
+DEFAULTS = {GroupVersionKind(GROUP, "v1", "VolumeAttachment"): default_attachment}
 
 BEHAVIORS = [
     KindBehavior(

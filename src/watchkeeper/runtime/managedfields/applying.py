@@ -79,7 +79,8 @@ class Apply:
             result = tracking.to_hub(self._completed(outcome))
         if self.manager == last_applied.KUBECTL and last_applied.last_applied(result):
             result = last_applied.record(result, self.applied)
-        result = {**result, "metadata": dict(result.get("metadata") or {})}
+        result = result.copy()
+        result["metadata"] = (result.get("metadata") or {}).copy()
         write_record(result["metadata"], managed)
         return result
 
