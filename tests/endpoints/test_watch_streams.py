@@ -16,6 +16,8 @@ from watchkeeper.request.request import Request
 from watchkeeper.testing import Handle, RequestFailed
 from watchkeeper.testing import Server as InProcess
 
+INITIAL = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=5"
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Handle]:
@@ -205,3 +207,17 @@ def test_a_watch_whose_time_is_over_before_it_begins_sends_nothing(server: Handl
 def test_an_old_path_that_ends_with_its_verb_asks_nothing(server: Handle, path: str) -> None:
     said = "failed to create RequestInfo: unable to determine kind and namespace from url"
     assert refusal(server, path, "*/*") == (500, f'Internal Server Error: "{path}": {said}, {path}\n')
+
+
+@pytest.mark.parametrize("kind", ["deployments", "replicasets", "statefulsets"])
+def test_bookmarks_show_what_the_internal_types_have_values_for(server: Handle, kind: str) -> None:
+    event = first_event(server, f"/apis/apps/v1/{kind}?{INITIAL}")
+    assert (event["type"], event["object"]["spec"]["replicas"]) == ("BOOKMARK", 0)
+
+
+def test_bookmarks_of_daemon_sets_have_the_generation_of_their_template(server: Handle) -> None:
+    event = first_event(server, f"/apis/apps/v1/daemonsets?{INITIAL}")
+    assert event["object"]["metadata"]["annotations"] == {
+        "deprecated.daemonset.template.generation": "0",
+        "k8s.io/initial-events-end": "true",
+    }

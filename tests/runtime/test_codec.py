@@ -5,7 +5,7 @@ import pytest
 from watchkeeper.apis.builtin import builtin_scheme
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
-from watchkeeper.runtime.codec import Decoded, check_strict, check_version, decode_body, encode
+from watchkeeper.runtime.codec import Decoded, check_strict, check_version, decode_body, decode_options, encode
 from watchkeeper.runtime.scheme import Kind
 from watchkeeper.runtime.strict import in_path_order, warnings_of
 
@@ -174,3 +174,9 @@ def test_errors_can_be_put_into_the_order_of_sorted_keys() -> None:
     given = ["b", "a[10].x", "a[2].y", "a[2].b", "a-b", "a"]
     ordered = in_path_order([f'unknown field "{path}"' for path in given])
     assert [each.split('"')[1] for each in ordered] == ["a", "a[2].b", "a[2].y", "a[10].x", "a-b", "b"]
+
+
+def test_a_number_that_options_cannot_hold_is_told_as_it_was_written() -> None:
+    kind = SCHEME.kind(GroupVersionKind("", "v1", "DeleteOptions"))
+    with pytest.raises(ApiError, match="cannot unmarshal number 99999999999999999999 into Go struct field"):
+        decode_options(kind, b'{"gracePeriodSeconds":99999999999999999999}')

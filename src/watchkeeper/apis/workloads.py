@@ -140,3 +140,8 @@ def container_cells(obj: Object) -> list[str]:
 def unknown_field_label(label: str) -> str:
     """The words of apps and batch kinds about a field label that they do not know."""
     return f"field label not supported: {label}"
+
+
+def show_no_replicas(obj: dict[str, Any]) -> None:
+    """What bookmarks show of a kind whose internal type has a plain number of replicas."""
+    obj["spec"] = {"replicas": 0, **obj["spec"]}

@@ -172,7 +172,10 @@ class Renderer:
         body: Object = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": meta}
         if not scope.kind.builtin:
             return body
-        return scope.kind.decode(body, None)
+        obj = scope.kind.decode(body, None)
+        if scope.behavior.fill_bookmark is not None:
+            scope.behavior.fill_bookmark(obj)
+        return obj
 
 
 class EventWriter(Protocol):

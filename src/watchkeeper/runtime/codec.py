@@ -82,7 +82,7 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
     except (DecodeError, NotRegistered) as error:
         why = _not_registered(error, expected) if isinstance(error, NotRegistered) else str(error)
         if not yaml and isinstance(error, DecodeError):
-            why = _REFUSED_NUMBER.sub(lambda shown: number_as_written(body, shown[0]), why, count=1)
+            why = _as_written(body, why)
         raise cannot_be_handled(gvk, expected, why) from None
 
 
@@ -123,7 +123,12 @@ def decode_options(expected: Kind, body: bytes, *, yaml: bool = False) -> Object
     except NotRegistered as error:
         raise bad_request(f'{error} in scheme "{_OPTIONS_SCHEME_NAME}"') from None
     except (DecodeError, ValueError) as error:
-        raise bad_request(str(error)) from None
+        raise bad_request(str(error) if yaml else _as_written(body, str(error))) from None
+
+
+def _as_written(body: bytes, why: str) -> str:
+    """An error with the number that it quotes as the body has it."""
+    return _REFUSED_NUMBER.sub(lambda shown: number_as_written(body, shown[0]), why, count=1)
 
 
 def _is_of_meta(gvk: GroupVersionKind) -> bool:

@@ -109,6 +109,10 @@ def _validate_status_update(new: Object, old: Object) -> list[FieldError]:
     return errors + workloads.validate_collision_count(new, old)
 
 
+def _show_template_generation(obj: Object) -> None:
+    obj["metadata"]["annotations"] = {_TEMPLATE_GENERATION: "0", **obj["metadata"].get("annotations", {})}
+
+
 def _template_generation(obj: Object) -> int:
     text = (obj["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "")
     return int(text) if text.isascii() and text.isdigit() else 0
@@ -177,6 +181,7 @@ BEHAVIORS = [
     without_disabled_fields(
         KindBehavior(
             kind=GroupKind("apps", "DaemonSet"),
+            fill_bookmark=_show_template_generation,
             prepare_for_create=_prepare_for_create,
             prepare_for_update=_prepare_for_update,
             validate=_validate,
