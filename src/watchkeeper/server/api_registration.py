@@ -67,8 +67,8 @@ class ApiRegistration:
         """Look at the versions that are served, and at those of which there still is an APIService."""
         for at in self._custom_versions(group):
             self._add(name_of(at))
-        for service in self._services:
-            if managed(service) == ALWAYS and (service["spec"].get("group") or "") == group:
+        for service in self._services.of_group(group):
+            if managed(service) == ALWAYS:
                 self._add(service["metadata"]["name"])
 
     def _custom_versions(self, group: str) -> list[GroupVersion]:

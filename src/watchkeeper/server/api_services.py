@@ -101,6 +101,7 @@ class ApiServices:
         self._served = served
         self._discovery = discovery
         self._by_name: dict[str, Object] = {}
+        self._by_group: dict[str, dict[str, Object]] = {}
         self.watchers: list[Callable[[str], None]] = []
         """Called with the name of one that has come, changed or gone."""
 
@@ -114,22 +115,67 @@ class ApiServices:
         """One of them."""
         return self._by_name.get(name)
 
+    def of_group(self, group: str) -> list[Object]:
+        """Those of a group."""
+        return list(self._by_group.get(group, {}).values())
+
+    # -- Followed -------------------------------------------------------------------------------------------------
+
     def put(self, obj: Object) -> None:
         """Take in one of them."""
-        before = self._by_name.get(obj["metadata"]["name"])
-        self._by_name[obj["metadata"]["name"]] = obj
-        self._tell(obj, *([before] if before is not None else []))
+        groups = self._forget(obj["metadata"]["name"])
+        groups.add(self._keep(obj))
+        self._tell(groups, [obj["metadata"]["name"]])
 
     def remove(self, obj: Object) -> None:
         """Forget one of them."""
-        self._by_name.pop(obj["metadata"]["name"], None)
-        self._tell(obj)
+        self._tell(self._forget(obj["metadata"]["name"]), [obj["metadata"]["name"]])
 
     def replace(self, kind: str, objects: list[Object]) -> None:
         """Take in all of them."""
-        before = list(self._by_name.values())
-        self._by_name = {obj["metadata"]["name"]: obj for obj in objects}
-        self._tell(*before, *objects)
+        names = dict.fromkeys([*self._by_name, *(obj["metadata"]["name"] for obj in objects)])
+        groups = set(self._by_group)
+        for name in list(self._by_name):
+            self._forget(name)
+        groups.update([self._keep(obj) for obj in objects])
+        self._tell(groups, names)
+
+    def _keep(self, obj: Object) -> str:
+        """Remember one; returns its group."""
+        name, at = obj["metadata"]["name"], _at(obj)
+        self._by_name[name] = obj
+        self._by_group.setdefault(at.group, {})[name] = obj
+        if _is_remote(obj):
+            self._served.remote.add(at)
+        return at.group
+
+    def _forget(self, name: str) -> set[str]:
+        """Forget one; returns its group, if there was one."""
+        obj = self._by_name.pop(name, None)
+        if obj is None:
+            return set()
+        at = _at(obj)
+        alike = self._by_group[at.group]
+        del alike[name]
+        if not alike:
+            del self._by_group[at.group]
+        self._served.remote.discard(at)
+        return {at.group}
+
+    def _tell(self, groups: Iterable[str], names: Iterable[str]) -> None:
+        for group in groups:
+            self._discovery.set_elsewhere(group, self._versions(group))
+        for name in names:
+            for watcher in self.watchers:
+                watcher(name)
+
+    def _versions(self, group: str) -> tuple[DiscoveryVersion, ...]:
+        """What they tell of a group, the preferred version first, but for those that say what is known anyway."""
+        found = [each for each in self.of_group(group) if not managed(each)]
+        found.sort(key=lambda each: -each["spec"]["versionPriority"])
+        return tuple(DiscoveryVersion(_at(e).version, (), elsewhere=True, remote=_is_remote(e)) for e in found)
+
+    # -- metrics --------------------------------------------------------------------------------------------------
 
     def collect(self) -> Iterator[Family]:
         """Which of them cannot be reached, or are not known to be."""
@@ -139,20 +185,6 @@ class ApiServices:
         ]
         about = "Whether an APIService is unavailable."
         yield Family("aggregator_unavailable_apiservice", "gauge", about, samples)
-
-    def _tell(self, *changed: Object) -> None:
-        self._served.remote = {at for each in self._by_name.values() if _is_remote(each) and (at := _at(each))}
-        for group in dict.fromkeys(_at(each).group for each in changed):
-            self._discovery.set_elsewhere(group, self._versions(group))
-        for name in dict.fromkeys(each["metadata"]["name"] for each in changed):
-            for watcher in self.watchers:
-                watcher(name)
-
-    def _versions(self, group: str) -> tuple[DiscoveryVersion, ...]:
-        """What they tell of a group, the preferred version first, but for those that say what is known anyway."""
-        found = [each for each in self._by_name.values() if _at(each).group == group and not managed(each)]
-        found.sort(key=lambda each: -each["spec"]["versionPriority"])
-        return tuple(DiscoveryVersion(_at(e).version, (), elsewhere=True, remote=_is_remote(e)) for e in found)
 
 
 def reconciled(stored: Object, expected: Object) -> Object | None:
