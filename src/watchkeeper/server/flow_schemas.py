@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from watchkeeper.apis.flowcontrol.flowschema import GROUP
-from watchkeeper.authn.service_accounts import split_username
+from watchkeeper.authn.service_accounts import PREFIX, split_username
 from watchkeeper.endpoints.response import Header, Response
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.request.info import RequestInfo
@@ -45,6 +45,9 @@ class FlowSchemas:
         """Those that requests can belong to, in the order in which they are tried."""
         self._of_masters: Headers | None = None
         """What all requests of administrators get, None where that depends on the request."""
+        self._names: frozenset[str] = frozenset()
+        self._by_namespace = False
+        """What tells requests apart: the users that rules name, and whether rules name namespaces."""
         self._remembered: dict[tuple[object, ...], Headers] = {}
         self.on_change: Callable[[], None] = lambda: None
 
@@ -96,6 +99,13 @@ class FlowSchemas:
         usable = [each for each in self._schemas.values() if self.has_level(level_of(each))]
         usable.sort(key=lambda each: (each["spec"].get("matchingPrecedence") or 0, each["metadata"]["name"]))
         self._ordered = [(each, self._headers_of(each)) for each in usable]
+        rules = [rule for each in usable for rule in each["spec"].get("rules") or ()]
+        self._names = frozenset(
+            subject["user"]["name"] for rule in rules for subject in rule.get("subjects") or () if subject.get("user")
+        )
+        self._by_namespace = any(
+            "*" not in (part.get("namespaces") or "*") for rule in rules for part in rule.get("resourceRules") or ()
+        )
         self._of_masters = None
         if self._ordered and _takes_all_of(self._ordered[0][0], SYSTEM_MASTERS):
             self._of_masters = self._ordered[0][1]
@@ -110,8 +120,13 @@ class FlowSchemas:
 
     def headers(self, user: User, info: RequestInfo) -> Headers:
         """What tells the flow schema and the priority level of a request; nothing while there are none."""
-        where = (info.group, info.resource, info.subresource, info.namespace) if info.is_resource else (info.path,)
-        key = (user.name, user.groups, info.verb, *where)
+        name = user.name if user.name in self._names or user.name.startswith(PREFIX) else ""
+        key: tuple[object, ...]
+        if info.is_resource:
+            namespace = info.namespace if self._by_namespace else info.namespace != ""
+            key = (name, user.groups, info.verb, info.group, info.resource, info.subresource, namespace)
+        else:
+            key = (name, user.groups, info.verb, info.path)
         found = self._remembered.get(key)
         if found is None:
             if len(self._remembered) >= _MAX_REMEMBERED:
