@@ -12,6 +12,7 @@ from watchkeeper.registry.builtin import StorageSpec
 from watchkeeper.runtime.scheme import Scheme, gvk_of
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.factory import StorageFactory
+from watchkeeper.storage.filling_codec import FillingCodec
 from watchkeeper.storage.interface import Interface, ObjectCodec, StoredObject
 
 log = logging.getLogger(__name__)
@@ -29,11 +30,12 @@ class ResourceStorage:
     def open(self, spec: StorageSpec) -> Interface:
         """The storage of a resource."""
         behavior = spec.behavior
-        codec = JsonCodec(
-            spec.kind,
-            behavior.selectable_fields,
-            decode_old=self._decode_old(spec),
-            protobuf=object_of,
+        options: dict[str, Any] = {"decode_old": self._decode_old(spec), "protobuf": object_of}
+        filled = behavior.extra.get("filled_ends")
+        codec = (
+            JsonCodec(spec.kind, behavior.selectable_fields, **options)
+            if filled is None
+            else FillingCodec(spec.kind, behavior.selectable_fields, stored=filled[0], shown=filled[1], **options)
         )
         fields = (behavior.trigger_field,) if behavior.trigger_field else ()
         return self._factory.storage(spec.resource, codec, index_fields=fields)

@@ -105,6 +105,10 @@ class JsonCodec:
         start = b'"metadata":' + _dumps(metadata, option=_SORT)
         return start + b"}" if len(rest) == 2 else b"%b,%b" % (start, rest[1:])
 
+    def body_of_new(self, obj: Object) -> bytes:
+        """The encoding, without the head, with which an object begins."""
+        return self.body(obj)
+
     def stored(self, key: str, value: bytes, revision: int) -> StoredObject:
         """Wrap stored bytes at a revision. Raises CorruptObject naming the key."""
         if self._on_read is None and value.startswith(self._starts):

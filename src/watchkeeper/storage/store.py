@@ -137,7 +137,7 @@ class Store:
         check_key(key, self.root)
         if (obj.get("metadata") or {}).get("resourceVersion") not in (None, "", "0"):
             raise InvalidRequest("resourceVersion should not be set on objects to be created")
-        body = self.codec.body(obj)
+        body = self.codec.body_of_new(obj)
         result, stored = await self._put(key, obj, body, 0, ttl, get_on_failure=False, settled=settled)
         if not result.succeeded:
             raise KeyExists(f"key exists: {key}", key)
@@ -155,7 +155,7 @@ class Store:
         state = State.suggested(options.suggestion) if options.suggestion is not None else await read()
         while True:
             state, obj = await self._attempt(key, state, read, update, options.preconditions)
-            body = self.codec.body(obj)
+            body = self.codec.body(obj) if state.revision else self.codec.body_of_new(obj)
             if state.holds(self.codec, body):
                 if not state.current:
                     # It looks as if nothing changes; only the store's own bytes can tell.

@@ -18,6 +18,8 @@ from watchkeeper.apis.quantities import round_resources
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
+_FILLED_ENDS = (b'"status":{}}', b'"status":{"phase":"Pending"}}')
+"""How a new claim is stored, and how it is read."""
 
 _SNAPSHOT = ("snapshot.storage.k8s.io", "VolumeSnapshot")
 _CLAIM = ("", "PersistentVolumeClaim")
@@ -102,6 +104,7 @@ BEHAVIORS = [
         kind=GroupKind("", "PersistentVolumeClaim"),
         prepare_for_create=_prepare_for_create,
         complete_new=_complete_new,
+        extra={"filled_ends": _FILLED_ENDS},
         prepare_for_update=_prepare_for_update,
         validate=validate_claim,
         validate_update=validate_claim_update,
