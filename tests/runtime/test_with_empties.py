@@ -74,6 +74,10 @@ def test_what_is_set_or_removed_later_counts() -> None:
     obj["name"] = None
     assert obj.get("name", "other") is None
     assert obj.get("none", "other") == "other"
+    updated = struct()
+    updated.update(labels={"c": "d"})
+    updated.setdefault("rules", [])
+    assert as_sent(updated) == {"name": "a", "rules": [], "labels": {"c": "d"}}
     del obj["name"]
     assert not obj
 

@@ -5,7 +5,8 @@ are refused, zero values are left out or filled in, times, quantities and bytes 
 
 For each struct a function is made, at its first use, that walks the entries of a dict once. It knows only what is
 allowed; at anything else it stops, and `unmarshal` decodes the whole body again in full and finds the
-words. What the fast walk has changed until then does no harm: it only ever replaces values by their canonical form.
+words. What the fast walk has changed until then does no harm: it only ever replaces values by their canonical form,
+and structs with empty lists or maps, of which `with_empties` tells, by such as remember them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _STOPS = (_NotPlain, KeyError, AttributeError, ValueError, RecursionError)
 
 
 def compile_decoder(schema: Schema) -> Decoder:
-    """A decoder of a built-in kind. It changes the object it is given and returns it. Nothing is compiled before."""
+    """A decoder of a built-in kind. It changes the object it is given. Nothing is compiled before the first use."""
     walk: _Walk | None = None
 
     def decode(obj: Object, unknown: list[str] | None = None) -> Object:

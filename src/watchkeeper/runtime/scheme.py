@@ -18,7 +18,8 @@ Object = dict[str, Any]
 Decoder = Callable[[Object, "list[str] | None"], Object]
 """Takes a freshly parsed body, prunes and normalizes it in place, and returns it: unknown fields and nulls are dropped,
 zero values left out or filled in as the kind's encoder would. What is normal already is not touched, so parts may be
-shared with a decoded object. Appends to the list, if one is given, one `unknown field "path"` text per unknown field,
+shared with a decoded object. A struct with empty lists or maps is replaced by one that remembers them
+(`with_empties`). Appends to the list, if one is given, one `unknown field "path"` text per unknown field,
 in order. Raises DecodeError where a value has the wrong type; the body may then be changed in part."""
 
 

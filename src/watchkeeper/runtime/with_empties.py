@@ -44,7 +44,7 @@ class WithEmpties(dict[str, Any]):
 
     def sent(self) -> dict[str, Any]:
         """All of it."""
-        return {**self, **self._empties}
+        return {**self, **{name: value for name, value in self._empties.items() if self.get(name) is value}}
 
     def __bool__(self) -> bool:
         return bool(len(self) or self._empties)
