@@ -68,6 +68,28 @@ def test_what_comes_in_one_round_is_pushed_together_and_wakes_nobody() -> None:
     asyncio.run(run())
 
 
+def test_who_has_made_a_change_can_have_it_pushed_at_once_to_the_first() -> None:
+    async def run() -> None:
+        delivery = Delivery()
+        readers = [Reader(delivery) for _ in range(70)]
+        await settled()
+        for reader in readers:
+            reader.put(1)
+        delivery.flush()
+        assert [len(reader.seen) for reader in readers] == [1] * 16 + [0] * 54
+        readers[0].put(2)
+        await settled()
+        assert [len(reader.seen) for reader in readers] == [2] + [1] * 69
+        readers[1].put(3)
+        await settled()
+        assert readers[1].seen == [1, 3]
+        for reader in readers:
+            reader.watcher.close()
+            await reader.task
+
+    asyncio.run(run())
+
+
 def test_a_reader_that_cannot_be_pushed_to_is_woken_and_gets_the_same() -> None:
     async def run() -> None:
         reader = Reader()

@@ -15,7 +15,7 @@ from watchkeeper.kv.memory import MemoryKV
 from watchkeeper.storage.cacher.cacher import Cacher
 from watchkeeper.storage.cacher.history import History
 from watchkeeper.storage.errors import Expired, NotReady, TooLargeResourceVersion, Unreachable
-from watchkeeper.storage.interface import EventType, ListOptions, Match, Object, StoredObject, WatchOptions
+from watchkeeper.storage.interface import EventType, ListOptions, Match, Object, StoredObject, WatchEvent, WatchOptions
 from watchkeeper.storage.store import Store
 from watchkeeper.storage.watcher import StoreWatcher
 from watchkeeper.testing.clock import ManualClock
@@ -171,6 +171,32 @@ def test_own_writes_are_recognized_when_they_come_back() -> None:
         finally:
             del CODEC.parse  # type: ignore[method-assign]
         assert len(stage.cacher.feed._own_writes) == 0
+
+    on_stage(test)
+
+
+def test_a_write_is_told_to_watchers_before_its_writer_knows() -> None:
+    async def test(stage: Stage) -> None:
+        watcher = await stage.watch()
+        told: list[int] = []
+
+        def push(batch: list[WatchEvent]) -> bool:
+            told.extend(event.resource_version for event in batch)
+            return True
+
+        watcher.push_to(push)
+        reader = asyncio.create_task(watcher.next_batch())
+        await asyncio.sleep(0)
+        for write in (
+            stage.create("x"),
+            stage.cacher.guaranteed_update(ROOT + "x", touch(1)),
+            stage.cacher.delete(ROOT + "x"),
+        ):
+            version = (await write).resource_version
+            assert told[-1] >= version
+        assert len(told) == 3
+        watcher.close()
+        await reader
 
     on_stage(test)
 

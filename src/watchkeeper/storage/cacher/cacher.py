@@ -259,7 +259,7 @@ class Cacher:
         """Passed on."""
         if not self.feed.is_ready:
             await self._before_write()
-        return await self.store.create(key, obj, ttl=ttl, settled=settled)
+        return self._told(await self.store.create(key, obj, ttl=ttl, settled=settled))
 
     async def guaranteed_update(
         self, key: str, update: UpdateFunc, options: UpdateOptions = UpdateOptions()
@@ -277,7 +277,7 @@ class Cacher:
                 settled=options.settled,
                 keeps_settled=options.keeps_settled,
             )
-        return await self.store.guaranteed_update(key, update, options)
+        return self._told(await self.store.guaranteed_update(key, update, options))
 
     async def delete(self, key: str, options: DeleteOptions = DeleteOptions()) -> StoredObject:
         """Passed on, with what is cached as the suggestion."""
@@ -291,13 +291,24 @@ class Cacher:
                 suggestion=suggestion,
                 unsafe=options.unsafe,
             )
-        return await self.store.delete(key, options)
+        return self._told(await self.store.delete(key, options))
 
     async def _before_write(self) -> None:
         """The first write waits for the cache, so that its version is one that can be watched from."""
         if self.feed.ready.state is State.IDLE:
             self.start()
             await self.feed.ready.wait(self._ready_seconds)
+
+    def _told(self, stored: StoredObject) -> StoredObject:
+        """What has been written, once watchers have heard of it, where that takes no waiting.
+
+        Controllers compare the versions that they have written with those that they have been told of, and start over
+        when they are behind: kube-apiserver's answers come after its events.
+        """
+        if self.feed.is_ready:
+            self.feed.catch_up()
+            self.watchers.flush()
+        return stored
 
     def _suggestion(self, key: str) -> StoredObject | None:
         if not self.feed.is_ready:

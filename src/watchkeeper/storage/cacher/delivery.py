@@ -10,6 +10,8 @@ log = logging.getLogger(__name__)
 
 _AT_A_TIME = 64
 """After so many receivers the event loop has a turn, in which others are read from and answered."""
+_BEFORE_AUTHORS = 16
+"""So many are served before the author of a change is answered. Were it all, events for crowds would not be bundled."""
 
 
 class Receiver(Protocol):
@@ -23,7 +25,8 @@ class Receiver(Protocol):
 class Delivery:
     """Receivers that are due, in the order in which they became so; served in the loop's next rounds.
 
-    Not at once: what a batch of changes brings is handed over together, and whoever made the changes waits for nobody.
+    Not at once: what a batch of changes brings is handed over together, and whoever dispatches waits for nobody. Who
+    has made a change can have the first ones served, so that they hear of it before its author is answered.
     """
 
     def __init__(self) -> None:
@@ -40,15 +43,22 @@ class Delivery:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._run)
 
+    def flush(self) -> None:
+        """Serve the first of those who are due now."""
+        if self._due:
+            self._serve(_BEFORE_AUTHORS)
+
     def _run(self) -> None:
-        due = self._due
-        if len(due) > _AT_A_TIME:
-            self._due = due[_AT_A_TIME:]
-            del due[_AT_A_TIME:]
+        self._serve(_AT_A_TIME)
+        if self._due:
             asyncio.get_running_loop().call_soon(self._run)
         else:
-            self._due = []
             self._scheduled = False
+
+    def _serve(self, at_most: int) -> None:
+        due = self._due
+        self._due = due[at_most:]
+        del due[at_most:]
         for receiver in due:
             try:
                 receiver.deliver()

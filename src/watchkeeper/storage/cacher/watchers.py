@@ -25,6 +25,8 @@ class Watchers:
         self._dispatcher = Dispatcher(self._index, clock)
         self._tasks = TaskOwner(f"watchers {root}")
         self._delivery = Delivery()
+        self.flush = self._delivery.flush
+        """Let watchers whose clients keep up have now what has been dispatched to them."""
         self.bookmarks = Bookmarks(clock)
         self.dispatch = self._dispatcher.dispatch
         """Give one change to everybody whom it concerns."""
