@@ -183,3 +183,80 @@ def test_protobuf_that_cannot_be_read_is_named(tmp_path: Path, raw: bytes, cause
     message = json.loads(str(caught.value).partition("500: ")[2])["message"]
     assert "/registry/secrets/default/mine" in message
     assert cause in message
+
+
+def test_a_definition_as_release_1_36_stores_it_serves_its_custom_resources(tmp_path: Path) -> None:
+    names = {"plural": "carts", "singular": "cart", "kind": "Cart", "listKind": "CartList"}
+    conditions = [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")]
+    definition = {
+        "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1beta1",
+        "metadata": {"name": "carts.shop.example.com", "uid": "1", "generation": 1},
+        "spec": {
+            "group": "shop.example.com",
+            "version": "v1",
+            "names": names,
+            "scope": "Namespaced",
+            "validation": {"openAPIV3Schema": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+            "subresources": {"status": {}},
+            "additionalPrinterColumns": [{"name": "Size", "type": "integer", "JSONPath": ".size"}],
+            "versions": [{"name": "v1", "served": True, "storage": True}],
+            "conversion": {"strategy": "None"},
+            "preserveUnknownFields": False,
+        },
+        "status": {"conditions": conditions, "acceptedNames": names, "storedVersions": ["v1"]},
+    }
+    old = {
+        **definition,
+        "metadata": {"name": "wagons.shop.example.com", "uid": "2"},
+        "spec": {"group": "shop.example.com", "version": "v1", "names": {"plural": "wagons", "kind": "Wagon"}},
+    }
+    old["status"] = {**old["status"], "acceptedNames": {"plural": "wagons", "kind": "Wagon"}}
+    wagon = {"apiVersion": "shop.example.com/v1", "kind": "Wagon", "metadata": {"name": "w", "namespace": "default"}}
+    prefix = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
+    put(
+        tmp_path / "db",
+        {
+            prefix + "carts.shop.example.com": json.dumps(definition).encode(),
+            prefix + "wagons.shop.example.com": json.dumps(old).encode(),
+            "/registry/shop.example.com/wagons/default/w": json.dumps({**wagon, "free": {"form": [1]}}).encode(),
+        },
+    )
+    with serving(tmp_path) as server:
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/carts.shop.example.com"
+        found = server.request("GET", path)
+        assert found["apiVersion"] == "apiextensions.k8s.io/v1"
+        [version] = found["spec"]["versions"]
+        assert version["additionalPrinterColumns"][0]["jsonPath"] == ".size"
+        carts = "/apis/shop.example.com/v1/namespaces/default/carts"
+        assert get_when_served(server, carts)["items"] == []
+        cart = {"apiVersion": "shop.example.com/v1", "kind": "Cart", "metadata": {"name": "c"}, "size": 1, "more": 2}
+        made = server.request("POST", carts, cart)
+        assert (made["size"], "more" in made) == (1, False)
+        assert get_when_served(server, "/apis/shop.example.com/v1/namespaces/default/wagons/w")["free"] == {"form": [1]}
+
+
+def test_a_policy_as_release_1_36_stores_it_is_in_force(tmp_path: Path) -> None:
+    version = "admissionregistration.k8s.io/v1beta1"
+    rule = field(1, "") + field(2, "v1") + field(3, "configmaps") + field(4, "*")
+    resources = field(3, field(2, field(1, "CREATE") + field(2, rule))) + field(7, "Equivalent")
+    mutation = field(2, "ApplyConfiguration") + field(3, field(1, 'Object{data: {"by": "policy"}}'))
+    spec = field(2, resources) + field(4, mutation) + field(5, "Fail") + field(7, "Never")
+    put(
+        tmp_path / "db",
+        {
+            "/registry/mutatingadmissionpolicies/mark": stored(
+                version, "MutatingAdmissionPolicy", field(1, metadata("mark", "")) + field(2, spec)
+            ),
+            "/registry/mutatingadmissionpolicybindings/mark": stored(
+                version,
+                "MutatingAdmissionPolicyBinding",
+                field(1, metadata("mark", "")) + field(2, field(1, "mark")),
+            ),
+        },
+    )
+    with serving(tmp_path) as server:
+        path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies/mark"
+        assert server.request("GET", path)["spec"]["reinvocationPolicy"] == "Never"
+        made = server.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})
+        assert made["data"] == {"by": "policy"}

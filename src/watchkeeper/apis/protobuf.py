@@ -13,6 +13,7 @@ import orjson
 
 from watchkeeper.apis.apiregistration import schemas as apiregistration
 from watchkeeper.apis.schema_data import schema_data
+from watchkeeper.apis.stored_versions import alike
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.protobuf import Messages, ProtobufError, ProtobufReader, read_envelope
 from watchkeeper.runtime.protobuf_writer import Fields, ProtobufWriter, write_envelope
@@ -49,7 +50,8 @@ def protobuf_of(obj: Mapping[str, Any]) -> bytes:
 
 def _message_of(api_version: str, kind: str) -> str:
     group_version = GroupVersion.parse(api_version)
-    schema = schema_data().kinds.get(GroupVersionKind(group_version.group, group_version.version, kind))
+    gvk = GroupVersionKind(group_version.group, group_version.version, kind)
+    schema = schema_data().kinds.get(gvk) or schema_data().kinds.get(alike(gvk) or gvk)
     if schema is None:
         if (api_version, kind) in _UNDESCRIBED:
             return _UNDESCRIBED[api_version, kind]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.apis.protobuf import object_of
+from watchkeeper.apis.stored_versions import current_form
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.builtin import StorageSpec
 from watchkeeper.runtime.scheme import Scheme, gvk_of
@@ -42,6 +43,7 @@ class ResourceStorage:
 
     def _decode_old(self, spec: StorageSpec) -> Callable[[Object], Object]:
         def decode(obj: Object) -> Object:
+            obj = current_form(obj)
             kind = self._scheme.kind(gvk_of(obj))
             decoded = kind.decode(obj, None)
             if kind.default is not None:

@@ -1,0 +1,112 @@
+"""What is stored at versions that are served no more comes out in the form of the version that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from watchkeeper.apis.schema_data import schema_data
+from watchkeeper.apis.stored_versions import _CURRENT, alike, current_form
+from watchkeeper.meta.gvk import GroupVersionKind
+
+SCHEMA = {"openAPIV3Schema": {"type": "object"}}
+COLUMN = {"name": "Size", "type": "integer"}
+LABEL = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
+
+
+def definition(**spec: Any) -> dict[str, Any]:
+    kind = {"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition"}
+    found = current_form({**kind, "metadata": {"name": "carts.shop"}, "spec": {"group": "shop", **spec}})
+    assert found["apiVersion"] == "apiextensions.k8s.io/v1"
+    return dict(found["spec"])
+
+
+def test_each_version_has_what_a_definition_says_once_for_all() -> None:
+    spec = definition(
+        version="v1",
+        scope="Cluster",
+        validation=SCHEMA,
+        subresources={"status": {}},
+        additionalPrinterColumns=[{**COLUMN, "JSONPath": ".spec.size"}],
+        selectableFields=[{"jsonPath": ".spec.size"}],
+        versions=[{"name": "v1", "served": True, "storage": True}, {"name": "v2", "served": True, "storage": False}],
+        preserveUnknownFields=False,
+        conversion={"strategy": "None"},
+    )
+    shared = {
+        "schema": SCHEMA,
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [{**COLUMN, "jsonPath": ".spec.size"}],
+        "selectableFields": [{"jsonPath": ".spec.size"}],
+    }
+    assert spec == {
+        "group": "shop",
+        "scope": "Cluster",
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, **shared},
+            {"name": "v2", "served": True, "storage": False, **shared},
+        ],
+        "preserveUnknownFields": False,
+        "conversion": {"strategy": "None"},
+    }
+
+
+def test_what_a_version_has_of_its_own_it_keeps() -> None:
+    own = {"name": "v1", "schema": SCHEMA, "additionalPrinterColumns": [{**COLUMN, "JSONPath": ".a"}]}
+    [version] = definition(versions=[own])["versions"]
+    assert version == {"name": "v1", "schema": SCHEMA, "additionalPrinterColumns": [{**COLUMN, "jsonPath": ".a"}]}
+
+
+def test_old_definitions_have_one_version_and_keep_all_fields() -> None:
+    assert definition(version="v1alpha1") == {
+        "group": "shop",
+        "scope": "Namespaced",
+        "versions": [{"name": "v1alpha1", "served": True, "storage": True}],
+        "preserveUnknownFields": True,
+        "conversion": {"strategy": "None"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("stored", "current"),
+    [
+        (
+            {"strategy": "Webhook", "webhookClientConfig": {"url": "u"}, "conversionReviewVersions": ["v1"]},
+            {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "u"}, "conversionReviewVersions": ["v1"]}},
+        ),
+        (
+            {"strategy": "Webhook", "webhookClientConfig": {"url": "u"}},
+            {"strategy": "Webhook", "webhook": {"clientConfig": {"url": "u"}, "conversionReviewVersions": ["v1beta1"]}},
+        ),
+        ({"strategy": "None"}, {"strategy": "None"}),
+    ],
+)
+def test_the_webhook_of_a_conversion_has_its_own_object(stored: Any, current: Any) -> None:
+    assert definition(version="v1", conversion=stored)["conversion"] == current
+
+
+@pytest.mark.parametrize(
+    ("stored", "current"),
+    [
+        ({}, {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}),
+        ({"matchExpressions": [{"key": LABEL, "operator": "DoesNotExist"}]}, {}),
+        ({"matchLabels": {"a": "b"}}, {"matchLabels": {"a": "b"}}),
+        (None, None),
+    ],
+)
+def test_the_empty_selector_of_an_old_budget_chooses_no_pods(stored: Any, current: Any) -> None:
+    budget = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "spec": {"selector": stored}}
+    assert current_form(budget) == {**budget, "apiVersion": "policy/v1", "spec": {"selector": current}}
+
+
+def test_other_kinds_only_change_their_version() -> None:
+    policy = {"apiVersion": "admissionregistration.k8s.io/v1beta1", "kind": "MutatingAdmissionPolicy", "spec": {"a": 1}}
+    assert current_form(dict(policy)) == {**policy, "apiVersion": "admissionregistration.k8s.io/v1"}
+    slices = {"apiVersion": "discovery.k8s.io/v1beta1", "kind": "EndpointSlice"}
+    assert current_form(dict(slices)) == slices
+    assert alike(GroupVersionKind("resource.k8s.io", "v1beta1", "ResourceClaim")) is None
+
+
+def test_all_of_them_are_kinds_that_are_served_now() -> None:
+    assert set(_CURRENT.values()) <= set(schema_data().kinds)
