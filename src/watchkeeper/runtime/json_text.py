@@ -76,22 +76,37 @@ def read_leniently(data: bytes, object_pairs_hook: Callable[[list[tuple[str, Any
         raise JsonError(_TOO_DEEP) from None
 
 
-_WHOLE_FLOAT = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e\+(?:1[6-9]|20)(?![0-9])|-?[0-9]+\.0(?=[,}\]])')
-_MAY_BE_WHOLE_FLOAT = re.compile(rb"[0-9](?:\.0|e\+(?:1[6-9]|20))[,}\]]")
+_LARGE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e\+(?:1[6-9]|20)(?![0-9])')
+_EXPONENT = re.compile(rb"e\+(?:1[6-9]|20)[,}\]]")
 
 
 def with_digits(data: bytes) -> bytes:
-    """JSON as orjson writes it, with whole floats as Go writes them: as integers where they are below 1e21."""
-    if (b".0" in data or b"e+" in data) and _MAY_BE_WHOLE_FLOAT.search(data):
-        return _WHOLE_FLOAT.sub(_digits, data)
-    return data
+    """JSON as orjson writes it, with whole floats as Go writes them: as integers where they are below 1e21.
+
+    Nearly all that is written has none, which is found out first.
+    """
+    if b".0," in data or b".0}" in data or b".0]" in data:
+        data = orjson.dumps(_integers(orjson.loads(data)))
+    return _LARGE.sub(_digits, data) if b"e+" in data and _EXPONENT.search(data) else data
+
+
+def _integers(value: Any) -> Any:
+    """A value with integers for the whole floats that orjson would not write with an exponent."""
+    kind = value.__class__
+    if kind is dict:
+        for key, item in value.items():
+            if item.__class__ is not str:
+                value[key] = _integers(item)
+    elif kind is list:
+        value[:] = [_integers(item) for item in value]
+    elif kind is float and value.is_integer() and abs(value) < 1e16:
+        return int(value)
+    return value
 
 
 def _digits(found: re.Match[bytes]) -> bytes:
     text = found[0]
-    if text.startswith(b'"'):
-        return text
-    return text[:-2] if text.endswith(b".0") else b"%d" % int(Decimal(text.decode()))
+    return text if text.startswith(b'"') else b"%d" % int(Decimal(text.decode()))
 
 
 def number_as_written(data: bytes, shown: str) -> str:

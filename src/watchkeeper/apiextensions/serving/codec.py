@@ -39,7 +39,7 @@ class CustomCodec(JsonCodec):
 
     def body(self, obj: Object) -> bytes:
         """The canonical encoding without the head, with numbers as kube-apiserver writes them."""
-        return with_digits(super().body(obj))
+        return with_digits(b"{" + super().body(obj))[1:]
 
     def _convert_old(self, obj: Object) -> Object:
         return self._converter.convert_nowait([obj], self.gvk.group_version)[0]
