@@ -26,7 +26,7 @@ def warning(server: Handle, method: str, path: str, **headers: str) -> str:
     answer = httpx.request(
         method, server.url + path, headers={"Authorization": f"Bearer {server.token}", **named}, content=body
     )
-    return answer.headers.get("warning", "")
+    return str(answer.headers.get("warning", ""))
 
 
 def test_a_deprecated_kind_warns_even_of_what_is_not_there(server: Handle) -> None:
