@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 from filled_etcd import filled, on_etcd
-from test_values_of_kube_apiserver import AUTOSCALER, MAGIC, SECRET, definition
+from test_values_of_kube_apiserver import AUTOSCALER, MAGIC, SECRET, definition, field, get_when_served
+from test_values_of_kube_apiserver import stored as protobuf
 
 from watchkeeper.kv.interface import KV
 from watchkeeper.server import cli
@@ -112,3 +113,35 @@ def test_events_may_lie_on_an_etcd_and_the_rest_elsewhere(storage: str) -> None:
         assert b'"name":"e"' in stored("/events/default/e")
         with pytest.raises(AssertionError):
             stored("/configmaps/default/c")
+
+
+def test_a_server_joins_those_that_have_written_it(tmp_path: Path) -> None:
+    taken = bytes([0b1000, *bytes(345)])
+    url = filled(
+        "/joined",
+        {
+            "/ranges/servicenodeports": protobuf(
+                "v1", "RangeAllocation", field(1, "") + field(2, "30000-32767") + field(3, taken)
+            ),
+            "/masterleases/192.0.2.9": protobuf(
+                "v1", "Endpoints", field(1, field(7, 3)) + field(2, field(1, field(1, "192.0.2.9")))
+            ),
+        },
+    )
+    with Server(
+        storage=f"etcd://{url.replace('http://', '')}",
+        etcd_prefix="/joined",
+        insecure_http=True,
+        controllers=(),
+        data_dir=tmp_path,
+        advertise_address="192.0.2.7",
+    ) as server:
+        found = get_when_served(server, "/api/v1/namespaces/default/endpoints/kubernetes")
+        addresses = [each["ip"] for each in found["subsets"][0]["addresses"]]
+        assert addresses == ["192.0.2.7", "192.0.2.9"]
+        ports = [{"port": 80, "nodePort": 30004}]
+        service = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": ports}}
+        server.request("POST", "/api/v1/namespaces/default/services", service)
+    written = json.loads(on_etcd(lambda kv: kv.get(b"/joined/ranges/servicenodeports")).kv.value)
+    assert written["range"] == "30000-32767"
+    assert 1 << 4 & base64.b64decode(written["data"])[-1]

@@ -172,8 +172,8 @@ class JsonCodec:
     def _to_hub(self, key: str, obj: Object, revision: int, *, normal: bool) -> Object:
         """`normal`: it was stored as an encoder of JSON writes it."""
         kind, version = obj.get("kind"), obj.get("apiVersion")
-        if normal and kind == self.gvk.kind and version == self.gvk.api_version:
-            return obj  # the hub version in another order of keys
+        if kind == self.gvk.kind and version == self.gvk.api_version and (normal or self._decode_old is None):
+            return obj  # the hub version in another order of keys, or in protobuf that nobody has to bring in order
         if self._decode_old is None or kind != self.gvk.kind or not isinstance(version, str):
             text = f"expected {self.gvk.api_version} {self.gvk.kind}, found {version} {kind}"
             raise CorruptObject(text, key, revision=revision)
