@@ -159,3 +159,16 @@ def test_an_empty_list_of_owners_of_a_custom_object_says_nothing(api: Any, kit: 
     first = apply(api, f"{path}/a", api.widget("a", {"n": 1}), "one")
     kept = api.call("PATCH", f"{path}/a", {"metadata": {"managedFields": []}}, MERGE)
     assert owners(kept) == owners(first) != {}
+
+
+def test_a_scale_whose_field_the_schema_names_no_more_leaves_the_object_as_it_is(api: Any, kit: Any) -> None:
+    scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    path = api.install(kit.version("v1", kit.obj(note=TEXT), subresources={"scale": scale}))
+    before = apply(api, f"{path}/a", api.widget("a", {"note": "x"}), "one")
+    changed = api.call("PATCH", f"{path}/a/scale?fieldManager=scaler", {"spec": {"replicas": 2}}, MERGE)
+    assert (changed.status, changed.body["spec"]) == (200, {})
+    found = api.call("GET", f"{path}/a").body
+    assert found["spec"] == {"note": "x"}
+    patched = api.call("PATCH", f"{path}/a?fieldManager=editor", {"metadata": {"labels": {"a": "b"}}}, MERGE)
+    assert {"one Apply v1", "editor Update v1"} <= owners(patched).keys()
+    assert owners(patched)["one Apply v1"] == owners(before)["one Apply v1"]

@@ -102,7 +102,8 @@ def build_scopes(resource: CustomResource, version: VersionDefined) -> tuple[Sco
         subresources["status"] = maker.make(kind, status, "status")
     if compiled.scale is not None:
         scale_kind = scheme.kind(SCALE)
-        scale = CustomScaleStore(store, compiled.scale, scale_kind.decode, gvk.api_version, _replicas(defined))
+        replicas = _replicas(defined)
+        scale = CustomScaleStore(store, compiled.scale, scale_kind.decode, gvk.api_version, replicas, compiled.prune)
         subresources["scale"] = maker.make(scale_kind, scale, "scale")
     return maker.make(kind, store, ""), subresources
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,9 +145,15 @@ class CustomScaleStore:
     """Reads and writes Scales of one custom resource."""
 
     def __init__(
-        self, store: Store, paths: ScalePaths, encode: Decoder, version: str, replicas: Mapping[str, Path | None]
+        self,
+        store: Store,
+        paths: ScalePaths,
+        encode: Decoder,
+        version: str,
+        replicas: Mapping[str, Path | None],
+        prune: Callable[[Object], None],
     ) -> None:
-        """`encode` makes a Scale what its type's encoder writes.
+        """`encode` makes a Scale what its type's encoder writes; `prune` drops what the schema does not name.
 
         `version` is the object's apiVersion; `replicas` says for each version where owners record the replicas.
         """
@@ -156,6 +162,7 @@ class CustomScaleStore:
         self._encode = encode
         self._version = version
         self._replicas = replicas
+        self._prune = prune
 
     def get_nowait(self, ctx: Context, name: str, resource_version: str) -> StoredObject | None:
         """Never at once: the Scale has to be made."""
@@ -224,6 +231,8 @@ class _ScaleChange:
             if replicas == _UNSET:
                 raise errors.bad_request(f'the spec replicas field "{self._paths.spec}" cannot be empty')
             self._paths.set_replicas(obj, replicas)
+            # The path may lead to a field that the schema does not name any more.
+            scales._prune(obj)
         except AccessError as problem:
             raise errors.internal_error(str(problem)) from problem
         metadata: Object = new.get("metadata") or {}
