@@ -130,9 +130,11 @@ class EtcdMember:
             self._process = None
 
     def pause(self) -> None:
-        """Let the process stand still; its connections stay open."""
+        """Let the process stand still, all of its threads; its connections stay open."""
         if self._process is not None:
             self._process.send_signal(signal.SIGSTOP)
+            # On a busy machine its threads run on for a while.
+            os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Let it go on."""
