@@ -344,7 +344,8 @@ def test_what_was_compacted_while_a_watch_was_away_is_told(cluster: EtcdCluster)
         for member in cluster.members:
             member.restart()
         # The watch waits before it comes back; meanwhile its place in history goes.
-        await asyncio.to_thread(cluster.members[0].wait_until_healthy)
+        for member in cluster.members:
+            await asyncio.to_thread(member.wait_until_healthy)
         second = await put(other, b"/a/k", b"two", first)
         third = await put(other, b"/a/k", b"three", second)
         with contextlib.suppress(KVError):
