@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from policy_kit import (
     Asking,
     MayGet,
@@ -205,21 +206,28 @@ def test_the_first_denial_is_told_whatever_other_bindings_do() -> None:
     assert len(asking.warnings) == 1
 
 
-def test_configuration_of_admission_and_reviews_are_exempt() -> None:
+@pytest.mark.parametrize(
+    ("group", "resource", "judged"),
+    [
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies", False),
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings", False),
+        ("authorization.k8s.io", "subjectaccessreviews", False),
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations", True),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", True),
+        ("", "configmaps", True),
+    ],
+)
+def test_policies_and_reviews_are_exempt_but_not_what_configures_webhooks(
+    group: str, resource: str, judged: bool
+) -> None:
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
-    constraints = {"resourceRules": [rule]}
-    everything = {"metadata": {"name": "p"}, "spec": {"matchConstraints": constraints, "validations": [BAD]}}
-    plugin = validating(everything, binding())
+    everything = {
+        "metadata": {"name": "p"},
+        "spec": {"matchConstraints": {"resourceRules": [rule]}, "validations": [BAD]},
+    }
     asking = Asking(config_map(bad="x"))
-    asking.attributes.kind = asking.attributes.kind._replace(
-        group="admissionregistration.k8s.io", kind="ValidatingAdmissionPolicy"
-    )
-    assert plugin.validate(asking.attributes) is None
-    asking = Asking(config_map(bad="x"))
-    asking.attributes.resource = asking.attributes.resource._replace(
-        group="authorization.k8s.io", resource="subjectaccessreviews"
-    )
-    assert plugin.validate(asking.attributes) is None
+    asking.attributes.resource = asking.attributes.resource._replace(group=group, resource=resource)
+    assert (validate(validating(everything, binding()), asking) is not None) is judged
 
 
 def test_what_policies_find_is_counted_by_action() -> None:

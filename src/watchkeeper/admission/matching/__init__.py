@@ -5,7 +5,7 @@
 
 from watchkeeper.admission.matching.criteria import Criteria, Match
 from watchkeeper.admission.matching.equivalents import Equivalent, Equivalents
-from watchkeeper.admission.matching.exemption import is_exempt, is_review
+from watchkeeper.admission.matching.exemption import is_exempt, is_exempt_from_policies, is_review
 from watchkeeper.admission.matching.namespaces import NamespaceReader, Namespaces
 from watchkeeper.admission.matching.rule import Rule
 
@@ -18,5 +18,6 @@ __all__ = [
     "Namespaces",
     "Rule",
     "is_exempt",
+    "is_exempt_from_policies",
     "is_review",
 ]

@@ -16,6 +16,15 @@ _KINDS = frozenset(
         "MutatingAdmissionPolicyBinding",
     }
 )
+_POLICIES = frozenset(
+    GroupResource(_GROUP, resource)
+    for resource in (
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+    )
+)
 _REVIEWS = frozenset(
     {
         GroupResource("authentication.k8s.io", "selfsubjectreviews"),
@@ -29,8 +38,17 @@ _REVIEWS = frozenset(
 
 
 def is_exempt(attributes: Attributes) -> bool:
-    """Whether the request is about admission's own configuration, which nothing may lock away."""
+    """Whether the request is about admission's own configuration, which no webhook may lock away."""
     return attributes.kind.group == _GROUP and attributes.kind.kind in _KINDS
+
+
+def is_exempt_from_policies(attributes: Attributes) -> bool:
+    """Whether the request is about policies, which none may lock away, or a review without which no cluster works.
+
+    What configures webhooks is for policies to judge.
+    """
+    resource = attributes.resource.group_resource
+    return resource in _POLICIES or resource in _REVIEWS
 
 
 def is_review(attributes: Attributes) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation, Reinvocation
-from watchkeeper.admission.matching import Match, is_exempt, is_review
+from watchkeeper.admission.matching import Match, is_exempt_from_policies
 from watchkeeper.admission.policy.definition import Binding, Policy
 from watchkeeper.admission.policy.invocation import Invocation, PolicyServices, RequestView
 from watchkeeper.admission.policy.metrics import PolicyMetrics
@@ -58,7 +58,7 @@ class MutatingPolicies(BasePlugin):
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         """Change the object, or raise what the first failure says."""
-        if not self.policies.hooks or is_exempt(attributes) or is_review(attributes):
+        if not self.policies.hooks or is_exempt_from_policies(attributes):
             return None
         return self._admit(attributes)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin
-from watchkeeper.admission.matching import is_exempt, is_review
+from watchkeeper.admission.matching import is_exempt_from_policies
 from watchkeeper.admission.policy.definition import Binding, Policy
 from watchkeeper.admission.policy.invocation import Invocation, PolicyServices, RequestView
 from watchkeeper.admission.policy.metrics import PolicyMetrics
@@ -37,7 +37,7 @@ class ValidatingPolicies(BasePlugin):
 
     def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         """Raise what the first denial says."""
-        if not self.policies.hooks or is_exempt(attributes) or is_review(attributes):
+        if not self.policies.hooks or is_exempt_from_policies(attributes):
             return None
         return self._validate(attributes)
 
