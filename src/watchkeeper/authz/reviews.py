@@ -17,6 +17,7 @@ from watchkeeper.authz.union import ask
 from watchkeeper.meta import errors, field
 from watchkeeper.meta.field import FieldError
 from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.meta.object_meta import OBJECT_META
 from watchkeeper.request.user import User
 
 Object = dict[str, Any]
@@ -24,24 +25,6 @@ _AUTHORIZATION = "authorization.k8s.io"
 _ONE_OF = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 
 
-_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-"""The fields of metadata in the order in which the reference prints them."""
 _ENTRY = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 """The same of an entry in managedFields."""
 
@@ -227,7 +210,7 @@ def _metadata_errors(review: Object, allowed: Sequence[str]) -> list[FieldError]
     metadata = {k: v for k, v in (review.get("metadata") or {}).items() if v}
     if not set(metadata) - set(allowed) - {"managedFields"}:
         return []
-    metadata = dict(sorted(metadata.items(), key=lambda entry: _METADATA.index(entry[0])))
+    metadata = dict(sorted(metadata.items(), key=lambda entry: OBJECT_META.index(entry[0])))
     if "managedFields" in metadata:
         metadata["managedFields"] = [{k: e[k] for k in _ENTRY if k in e} for e in metadata["managedFields"]]
     return [field.invalid("metadata", metadata, f"must be empty{' except for namespace' if allowed else ''}")]

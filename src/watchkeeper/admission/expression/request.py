@@ -6,6 +6,7 @@ from typing import Any
 
 from watchkeeper.admission.interface import Attributes
 from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
+from watchkeeper.meta.object_meta import object_meta_without
 from watchkeeper.request.user import User
 
 Object = dict[str, Any]
@@ -57,20 +58,7 @@ def _user(user: User) -> Object:
     return found
 
 
-_SHOWN = (
-    "name",
-    "generateName",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "finalizers",
-)
+_SHOWN = object_meta_without("selfLink", "ownerReferences", "managedFields")
 
 
 def namespace_value(namespace: Object | None) -> Object | None:

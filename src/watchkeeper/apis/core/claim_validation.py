@@ -11,6 +11,7 @@ from watchkeeper.apis.validation.names import is_dns1123_label, is_dns1123_subdo
 from watchkeeper.apis.validation.resources import validate_positive_quantity
 from watchkeeper.apis.validation.selectors import has_invalid_values, validate_label_selector
 from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
+from watchkeeper.meta.object_meta import object_meta_without
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
@@ -91,10 +92,7 @@ def _data_source(source: Mapping[str, Any], path: str, allow_invalid_group: bool
     return errors
 
 
-_NOT_IN_TEMPLATES = (
-    *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
-    *("deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"),
-)
+_NOT_IN_TEMPLATES = object_meta_without("labels", "annotations")
 
 
 def template_metadata_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:

@@ -11,26 +11,13 @@ from typing import Any
 
 from watchkeeper.apis.core.go_fields import FIELDS
 from watchkeeper.meta.field import in_declared_order, in_key_order
+from watchkeeper.meta.object_meta import object_meta_without
 from watchkeeper.runtime.with_empties import as_sent
 
 _ZEROS = {"s": "", "i": 0, "b": False, "quantity": "0"}
 _OF_SECURITY = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 """Fields of a pod's spec that its security context has in that form."""
-_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-)
+_METADATA = object_meta_without("selfLink", "managedFields")
 
 
 def go_form(value: Mapping[str, Any] | None, part: str) -> dict[str, Any]:
