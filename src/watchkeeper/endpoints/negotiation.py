@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.field import go_bool
 from watchkeeper.request.request import Request
 
 JSON = "application/json"
@@ -110,7 +111,7 @@ def wants_pretty(request: Request) -> bool:
     if "pretty" in request.query:
         value = request.param("pretty")
         if value:
-            return value in ("1", "t", "T", "true", "TRUE", "True")
+            return go_bool(value) is True
     agent = request.header(b"user-agent")
     return agent.startswith(("curl", "Wget", "Mozilla/5.0"))
 

@@ -100,6 +100,15 @@ def format_value(value: Any) -> str:
     return text
 
 
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+
+
+def go_bool(text: str) -> bool | None:
+    """What Go's strconv.ParseBool reads; None for what it does not."""
+    return text in _TRUE if text in _TRUE or text in _FALSE else None
+
+
 def go_float(value: float) -> str:
     """A number as Go's %v prints it: as few digits as tell it, and an exponent for what is large or small."""
     if value != value or value - value != 0:

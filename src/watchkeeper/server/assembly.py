@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -219,12 +219,12 @@ class Assembly:
         """Who tells which remote APIServices can be reached."""
         return ApiAvailability(self.api_services, self.registry.find(api_services.API_SERVICES), self.stored)
 
-    def flow_control(self, put_right: Callable[[], Awaitable[None]]) -> FlowControlUpkeep:
-        """Who keeps flow control; `put_right` puts the objects right that every cluster begins with."""
+    def flow_control(self) -> FlowControlUpkeep:
+        """Who keeps what flow schemas say of their levels."""
         info = next(info for info in resources() if info.group_resource == flow_schemas.SCHEMAS)
         served = self.served.find(*info.gvr) or self._installer.make(info)
         status = served.subresources["status"]
-        return FlowControlUpkeep(self.flow_schemas, self.registry.find(flow_schemas.SCHEMAS), status, put_right)
+        return FlowControlUpkeep(self.flow_schemas, self.registry.find(flow_schemas.SCHEMAS), status)
 
     def builtin_services(self) -> list[dict[str, Any]]:
         """The APIServices of what is built in."""

@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from watchkeeper.authn.service_accounts import ALL_SERVICE_ACCOUNTS
-from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.field import go_bool, go_quote
 from watchkeeper.request.user import AUTHENTICATED, SYSTEM_MASTERS, UNAUTHENTICATED
 
 Object = dict[str, Any]
 
 AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
 """The annotation of those whose spec is put right at each start and every minute; "false" lets a change stay."""
-_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 MANDATORY = frozenset({"exempt", "catch-all"})
 """Levels and schemas without which requests would belong nowhere."""
 _API_VERSION = "flowcontrol.apiserver.k8s.io/v1"
@@ -142,8 +140,7 @@ def dangling_condition(level: str, exists: bool, now: str) -> Object:
 
 def is_kept(obj: Object) -> bool | None:
     """Whether an object says that the server keeps its spec as it should be; None when it does not say."""
-    value = (obj["metadata"].get("annotations") or {}).get(AUTO_UPDATE)
-    return True if value in _TRUE else False if value in _FALSE else None
+    return go_bool((obj["metadata"].get("annotations") or {}).get(AUTO_UPDATE, ""))
 
 
 def revised(stored: Object, expected: Object) -> Object | None:

@@ -1,10 +1,9 @@
-"""Keeps flow control as kube-apiserver does: the objects of the beginning, and what schemas say of their levels."""
+"""Keeps what flow schemas say of their levels, as kube-apiserver does."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.scope import Scope
@@ -19,20 +18,16 @@ from watchkeeper.storage.interface import StoredObject
 log = logging.getLogger(__name__)
 
 _MANAGER = "api-priority-and-fairness-config-consumer-v1"
-_MINUTE = 60.0
 
 
 class FlowControlUpkeep:
-    """Writes the condition `Dangling` when a schema or a level has changed, and puts objects right every minute."""
+    """Writes the condition `Dangling` when a schema or a level has changed."""
 
-    def __init__(
-        self, schemas: FlowSchemas, store: Store, status: Scope, put_right: Callable[[], Awaitable[None]]
-    ) -> None:
-        """`status`: the status of flow schemas, which are in `store`. `put_right` puts the objects right."""
+    def __init__(self, schemas: FlowSchemas, store: Store, status: Scope) -> None:
+        """`status`: the status of flow schemas, which are in `store`."""
         self._schemas = schemas
         self._store = store
         self._status = status
-        self._put_right = put_right
         self._changed = asyncio.Event()
         self._tasks = TaskOwner("flow-control")
 
@@ -41,20 +36,11 @@ class FlowControlUpkeep:
         self._schemas.on_change = self._changed.set
         self._changed.set()
         self._tasks.start("conditions", self._keep_conditions())
-        self._tasks.start("objects", self._keep_objects())
 
     async def close(self) -> None:
         """Keep nothing any more."""
         self._schemas.on_change = lambda: None
         await self._tasks.close()
-
-    async def _keep_objects(self) -> None:
-        while True:
-            await asyncio.sleep(_MINUTE)
-            try:
-                await self._put_right()
-            except (ApiError, StorageError) as error:
-                log.warning("cannot put flow control right: %s", error)
 
     async def _keep_conditions(self) -> None:
         while True:

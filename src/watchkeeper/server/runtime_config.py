@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.apis.schema_data import all_resources, resources
+from watchkeeper.meta.field import go_bool
 from watchkeeper.meta.gvk import GroupVersion
 from watchkeeper.server.errors import StartupError
 
@@ -18,8 +19,6 @@ _CLASSES: Mapping[str, re.Pattern[str]] = {
     "api/alpha": re.compile(r"v\d+alpha\d+"),
 }
 """In this order, each over the one before; versions and resources over all of them."""
-_TRUE = frozenset({"", "1", "t", "T", "true", "TRUE", "True"})
-_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
 @dataclass(slots=True)
@@ -87,14 +86,15 @@ def _choose(choices: _Choices, key: str, value: str) -> None:
         raise StartupError(f"--runtime-config: unknown api groups {at}")
     if at not in choices.versions:
         raise StartupError(f"--runtime-config: group version {at} that has not been registered")
-    if value not in _TRUE | _FALSE:
+    on = True if value == "" else go_bool(value)
+    if on is None:
         raise StartupError(f"--runtime-config: invalid value of {key}: {value}")
     if len(parts) == 2:
-        choices.versions[at] = value in _TRUE
+        choices.versions[at] = on
     elif parts[2] != parts[2].lower():
         raise StartupError(
             f"--runtime-config: invalid key {key}: group/version/resource and resource is always lowercase plural, "
             f'not "{parts[2]}"'
         )
     else:
-        choices.resources[at, parts[2]] = value in _TRUE
+        choices.resources[at, parts[2]] = on

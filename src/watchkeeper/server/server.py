@@ -68,8 +68,9 @@ from watchkeeper.storage.factory import StorageFactory
 log = logging.getLogger(__name__)
 
 _NAMESPACES_SECONDS = 60.0
+_FLOW_CONTROL_SECONDS = 60.0
 _OWN_SERVICE_SECONDS = 10.0
-"""How often what somebody may have deleted is put back."""
+"""How often what somebody may have changed or deleted is put right."""
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 """Who issues service account tokens, and the audience that they are for unless they say otherwise."""
@@ -214,7 +215,8 @@ class Server:
         for keeper in (
             self.assembly.registration(),
             self.assembly.availability(),
-            self.assembly.flow_control(bootstrap.flow_control),
+            self.assembly.flow_control(),
+            Upkeep("objects of flow control", bootstrap.flow_control, every=_FLOW_CONTROL_SECONDS),
             Upkeep("namespaces", bootstrap.namespaces, every=_NAMESPACES_SECONDS),
             Upkeep("own service", functools.partial(self._own_service, bootstrap, port), every=_OWN_SERVICE_SECONDS),
         ):

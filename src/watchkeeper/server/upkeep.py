@@ -1,4 +1,4 @@
-"""Puts back what a cluster cannot do without, when somebody has deleted it while the server runs."""
+"""Puts right what a cluster cannot do without, when somebody has changed or deleted it while the server runs."""
 
 from __future__ import annotations
 
