@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from typing import Any
 
 import pytest
 
@@ -122,5 +124,50 @@ def test_works_that_are_due_at_a_time_share_a_timer_and_end_together() -> None:
         assert len(ends) == 20
         assert min(ends) >= 0.01
         assert repr(coarse) == "<Deadlines of 0>"
+
+    asyncio.run(main())
+
+
+def test_each_work_ends_when_it_is_due_whatever_came_first() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        several = deadlines()
+        ends: dict[float, float] = {}
+
+        async def one(seconds: float) -> None:
+            with pytest.raises(TimeoutError):
+                await several.within(seconds, asyncio.sleep(10))
+            ends[seconds] = loop.time() - start
+
+        async with asyncio.TaskGroup() as group:
+            for seconds in (0.06, 0.02, 0.04):
+                group.create_task(one(seconds))
+                await several.within(0.03, asyncio.sleep(0))
+        assert list(ends) == [0.02, 0.04, 0.06]
+        assert all(took >= seconds for seconds, took in ends.items())
+
+    asyncio.run(main())
+
+
+def test_works_that_are_done_wake_nobody_later() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        timers: list[float] = []
+        call_at = loop.call_at
+
+        def count(when: float, *rest: Any, **options: Any) -> asyncio.TimerHandle:
+            timers.append(when)
+            return call_at(when, *rest, **options)
+
+        several = deadlines()
+        loop.call_at = count  # type: ignore[method-assign]
+        for _ in range(10):
+            await several.within(0.1, asyncio.sleep(0))
+            time.sleep(0.002)  # each in a moment of its own
+        assert len(timers) == 1
+        await asyncio.sleep(0.15)
+        assert several._due == {}
+        assert several._timer is None
 
     asyncio.run(main())

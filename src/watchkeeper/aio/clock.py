@@ -42,3 +42,16 @@ class SystemClock:
 
 
 SYSTEM_CLOCK = SystemClock()
+
+
+async def set_or_passed(event: asyncio.Event, clock: Clock, seconds: float) -> None:
+    """Return once `event` is set or `seconds` have passed on `clock`, whichever is first."""
+    waits = (
+        asyncio.create_task(event.wait(), name="clock/event"),
+        asyncio.create_task(clock.sleep(seconds), name="clock/sleep"),
+    )
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

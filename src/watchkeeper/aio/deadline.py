@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
@@ -20,16 +21,20 @@ class _Work:
 
 
 class Deadlines:
-    """Ends works on one event loop. Those that are due within the same moment (`grain` seconds) share a timer.
+    """Ends works on one event loop, each in the moment (`grain` seconds) in which it is due.
 
-    As `asyncio.timeout`, which costs ten times as much: this is paid by every request that waits for anything.
+    As `asyncio.timeout`, which costs ten times as much: this is paid by every request that waits for anything. There is
+    one timer, for the first moment in which anything was due when it was set. Work that is done leaves its moment empty
+    and the timer alone: an idle process wakes once for all the requests that it has answered.
     """
 
-    __slots__ = ("_due", "_grain")
+    __slots__ = ("_due", "_grain", "_next", "_timer")
 
     def __init__(self, grain: float = 0.05) -> None:
         self._grain = grain
         self._due: dict[int, set[_Work]] = {}
+        self._next = math.inf
+        self._timer: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
         return f"<Deadlines of {sum(map(len, self._due.values()))}>"
@@ -65,10 +70,22 @@ class Deadlines:
         found = self._due.get(moment)
         if found is None:
             found = self._due[moment] = set()
-            loop.call_at(moment * self._grain, self._expire, moment)
+            if moment < self._next:
+                self._wake_at(moment, loop)
         return found
 
-    def _expire(self, moment: int) -> None:
-        for work in self._due.pop(moment):
-            work.expired = True
-            work.task.cancel()
+    def _wake_at(self, moment: int, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._next = moment
+        self._timer = loop.call_at(moment * self._grain, self._expire)
+
+    def _expire(self) -> None:
+        for moment in [moment for moment in self._due if moment <= self._next]:
+            for work in self._due.pop(moment):
+                work.expired = True
+                work.task.cancel()
+        self._due = {moment: works for moment, works in self._due.items() if works}
+        self._next, self._timer = math.inf, None
+        if self._due:
+            self._wake_at(min(self._due), asyncio.get_running_loop())

@@ -14,7 +14,8 @@ class ManualClock:
         """`start` is the first value of both `time()` and `monotonic()`, in seconds."""
         self._now = start
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
-        self._count = 0
+        self.slept = 0
+        """How often somebody began to sleep."""
 
     def __repr__(self) -> str:
         return f"<ManualClock at {self._now}, {len(self._sleepers)} sleeping>"
@@ -33,8 +34,8 @@ class ManualClock:
             await asyncio.sleep(0)
             return
         waiter = asyncio.get_running_loop().create_future()
-        self._count += 1
-        heapq.heappush(self._sleepers, (self._now + seconds, self._count, waiter))
+        self.slept += 1
+        heapq.heappush(self._sleepers, (self._now + seconds, self.slept, waiter))
         await waiter
 
     async def advance(self, seconds: float) -> None:

@@ -188,6 +188,32 @@ def test_a_bookmark_comes_shortly_before_the_end_of_a_watch() -> None:
     in_hall(test)
 
 
+def test_a_watch_that_ends_early_gets_its_bookmark_though_it_came_later() -> None:
+    async def test(hall: Hall) -> None:
+        long = hall.open()
+        await hall.clock.advance(10)
+        brief = hall.open(deadline=hall.clock.monotonic() + 5)
+        hall.revision = 4
+        await hall.clock.advance(4.5)
+        assert await bookmarks_of(brief) == [4]
+        assert await bookmarks_of(long) == []
+        await hall.clock.advance(47)
+        assert await bookmarks_of(long) == [4]
+
+    in_hall(test)
+
+
+def test_nothing_wakes_while_no_bookmark_is_due() -> None:
+    async def test(hall: Hall) -> None:
+        hall.open()
+        await hall.clock.advance(1)
+        before = hall.clock.slept
+        await hall.clock.advance(50)
+        assert hall.clock.slept == before
+
+    in_hall(test)
+
+
 def test_all_that_are_due_share_one_bookmark() -> None:
     async def test(hall: Hall) -> None:
         watchers = [hall.open() for _ in range(100)]

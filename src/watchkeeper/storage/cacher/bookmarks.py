@@ -6,9 +6,10 @@ Precision is a second, so that everybody due in the same one is served by one sh
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 
-from watchkeeper.aio.clock import Clock
+from watchkeeper.aio.clock import Clock, set_or_passed
 from watchkeeper.storage.cacher.cache_watcher import CacheWatcher
 from watchkeeper.storage.interface import EventType, WatchEvent
 
@@ -26,7 +27,10 @@ class Bookmarks:
         """Bring the revision up to date, if that takes asking somebody. To be set before `run`."""
         self._clock = clock
         self._buckets: dict[int, dict[CacheWatcher, None]] = {}
-        self._changed = asyncio.Event()
+        self._next = math.inf
+        """The bucket that `run` waits for."""
+        self._earlier = asyncio.Event()
+        """A watcher is due before that one."""
 
     def __len__(self) -> int:
         return sum(map(len, self._buckets.values()))
@@ -45,7 +49,8 @@ class Bookmarks:
         bucket = int(due)
         watcher.bookmark_due = bucket
         self._buckets.setdefault(bucket, {})[watcher] = None
-        self._changed.set()
+        if bucket < self._next:
+            self._earlier.set()
 
     def remove(self, watcher: CacheWatcher) -> None:
         """Forget a watcher. Unknown ones are ignored."""
@@ -75,15 +80,14 @@ class Bookmarks:
                     self.add(watcher)
 
     async def run(self) -> None:
-        """Send bookmarks for ever."""
+        """Send bookmarks for ever. Every resource has such a task: while nothing is due it does not wake."""
         while True:
-            self._changed.clear()
-            if not self._buckets:
-                await self._changed.wait()
+            self._earlier.clear()
+            self._next = min(self._buckets, default=math.inf)
+            if self._next == math.inf:
+                await self._earlier.wait()
                 continue
-            wait = min(self._buckets) + 1 - self._clock.monotonic()
-            # A watcher that ends soon may come meanwhile, so never sleep for long.
-            await self._clock.sleep(min(max(wait, 0.0), 1.0))
+            await set_or_passed(self._earlier, self._clock, self._next + 1 - self._clock.monotonic())
             if self._due(int(self._clock.monotonic())):
                 await self.refresh()
                 self.send_due()
