@@ -8,10 +8,9 @@
 #   make soak          the long fault-injection runs
 #   make lock          solve the dependencies anew (needs the network)
 
-PYTHON ?= $(shell \
-	for candidate in python3 python3.14 python3.13 python3.12 python3.11 python; do \
-		if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
-		then command -v "$$candidate"; exit; fi; done)
+# The interpreter to set up with. When empty: the first of these that will do, or one here that tools/find_python.py finds much faster.
+PYTHON ?=
+PYTHONS := python3 python3.14 python3.13 python3.12 python3.11 python
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -60,8 +59,12 @@ clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache build dist bench-out
 
 $(VENV)/.venv:
-	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer with the venv module on PATH; set PYTHON=" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@python="$(PYTHON)"; \
+	if [ -z "$$python" ]; then for candidate in $(PYTHONS); do \
+		if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+		then python=$$("$$candidate" tools/find_python.py); break; fi; done; fi; \
+	test -n "$$python" || { echo "make: no Python 3.11 or newer with the venv module on PATH; set PYTHON=" >&2; exit 1; }; \
+	echo "$$python -m venv $(VENV)"; "$$python" -m venv $(VENV)
 	@touch $@
 
 # Building the package needs its backend; it comes from a lock file too, and the build itself reaches no network.
