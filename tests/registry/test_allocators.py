@@ -206,6 +206,25 @@ def test_writing_a_manifest_again_keeps_what_was_allocated() -> None:
     assert again["spec"] == old["spec"]
 
 
+def test_a_load_balancer_without_node_ports_gives_up_those_that_an_update_leaves_out() -> None:
+    allocator = ServiceAllocator(["10.1.0.0/29"], (30000, 30001))
+    ports = [{"name": "a", "port": 1}, {"name": "b", "port": 2}]
+    old = create(allocator, service(type="LoadBalancer", ports=deepcopy(ports)))
+    kept = old["spec"]["ports"][1]["nodePort"]
+    new = deepcopy(old)
+    new["spec"]["allocateLoadBalancerNodePorts"] = False
+    del new["spec"]["ports"][0]["nodePort"]
+    new = update(allocator, new, old)
+    assert [port.get("nodePort") for port in new["spec"]["ports"]] == [None, kept]
+    freed = old["spec"]["ports"][0]["nodePort"]
+    create(allocator, service("other", type="NodePort", ports=[{"port": 1, "nodePort": freed}]))
+
+    again = deepcopy(new)
+    again["spec"]["allocateLoadBalancerNodePorts"] = True
+    with pytest.raises(ApiError, match="range is full"):
+        allocator.begin_update(again, deepcopy(new), dry_run=False)
+
+
 def test_a_changed_type_lets_go_of_what_it_has_no_use_for() -> None:
     allocator = ServiceAllocator(["10.1.0.0/30"], (30000, 30000))
     old = create(allocator, service(type="NodePort"))

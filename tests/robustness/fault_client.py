@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -25,6 +26,14 @@ class Client:
         self.port = port
         self._token = token
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._doing = "nothing"
+        self._since = time.monotonic()
+
+    def __repr__(self) -> str:
+        return f"<Client of port {self.port}, {self._doing} for {time.monotonic() - self._since:.1f} s>"
+
+    def _now(self, doing: str) -> None:
+        self._doing, self._since = doing, time.monotonic()
 
     async def call(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> tuple[int, Any]:
         """One request; returns status and decoded JSON. Raises NotSent, NoAnswer."""
@@ -36,6 +45,7 @@ class Client:
             raise NoAnswer(f"{method} {path}: {error!r}") from error
 
     async def _call(self, method: str, path: str, body: Any, kind: str) -> tuple[int, Any]:
+        self._now(f"{method} {path}")
         reader, writer = await self._open()
         data = b"" if body is None else json.dumps(body).encode()
         writer.write(self._head(method, path, kind, len(data)) + data)
@@ -66,16 +76,20 @@ class Client:
     async def stream(self, path: str) -> AsyncIterator[dict[str, Any]]:
         """The events of a watch, until its proper end. Raises NotSent, NoAnswer when it breaks, Refused."""
         self.close()
+        self._now(f"connecting for {path}")
         reader, writer = await self._open()
         try:
+            self._now(f"opening {path}")
             writer.write(self._head("GET", path, "application/json", 0))
             await writer.drain()
             status, headers = await _read_head(reader)
+            self._now(f"reading {path}, nothing yet")
             if status != 200:
                 text = await reader.readexactly(int(headers.get("content-length", 0)))
                 raise Refused(status, text.decode(errors="replace"))
             rest = b""
             async for chunk in chunks(reader):
+                self._now(f"reading {path}")
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     yield json.loads(line)

@@ -52,6 +52,7 @@ class Workload:
         self._writing = True
         self._tasks: list[asyncio.Task[None]] = []
         self._watching: list[asyncio.Task[None]] = []
+        self._following: dict[str, Client] = {}
 
     async def begin(self) -> None:
         """Make the namespaces and start everybody."""
@@ -78,6 +79,7 @@ class Workload:
         last = await self._write_last()
         _, waiting = await asyncio.wait(self._watching, timeout=seconds)
         for task in waiting:
+            print(f"{task.get_name()} still waits: {self._following[task.get_name()]!r}")
             task.cancel()
         for result in await asyncio.gather(*self._watching, return_exceptions=True):
             if isinstance(result, Exception):
@@ -240,7 +242,7 @@ class Workload:
         colors = frozenset(rng.sample(COLORS, 2)) | {LAST_COLOR} if rng.random() < 0.5 else frozenset[str]()
         version = 0
         while True:
-            client = self._clients()
+            client = self._following[name] = self._clients()
             try:
                 if not version:
                     version = await self._list(client, "", 0)

@@ -16,7 +16,8 @@ def keep_allocated(spec: Spec, was: Spec) -> None:
             spec["clusterIP"] = was["clusterIP"]
         if not spec.get("clusterIPs") and spec.get("clusterIP") == was.get("clusterIP") and was.get("clusterIPs"):
             spec["clusterIPs"] = list(was["clusterIPs"])
-    if traits.needs_node_port(was) and traits.needs_node_port(spec):
+    # A load balancer that is to have no node ports gives up those that an update leaves out.
+    if traits.allocates_node_ports(was) and traits.allocates_node_ports(spec):
         _keep_node_ports(spec, was)
     checked = traits.needs_health_check_port(was) and traits.needs_health_check_port(spec)
     if checked and not spec.get("healthCheckNodePort") and was.get("healthCheckNodePort"):
