@@ -68,6 +68,13 @@ def test_bytes_numbers_times_and_quantities_take_their_form_in_json() -> None:
     assert quota["spec"]["hard"] == {"pods": "5"}
 
 
+def test_years_have_four_digits() -> None:
+    at = field(1, -62_135_596_798) + field(2, 5000)
+    lease = object_of(envelope("coordination.k8s.io/v1", "Lease", field(2, field(3, at)) + field(1, field(8, at))))
+    assert lease["spec"]["acquireTime"] == "0001-01-01T00:00:02.000005Z"
+    assert lease["metadata"]["creationTimestamp"] == "0001-01-01T00:00:02Z"
+
+
 def test_fields_that_are_unknown_are_left_out() -> None:
     found = object_of(envelope("v1", "ConfigMap", field(15, b"later") + field(2, field(1, b"a") + field(2, b"b"))))
     assert found == {"kind": "ConfigMap", "apiVersion": "v1", "data": {"a": "b"}}

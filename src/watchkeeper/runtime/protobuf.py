@@ -272,7 +272,7 @@ def _time(data: bytes, *, micro: bool) -> str | None:
         moment = _EPOCH + timedelta(seconds=seconds)
     except OverflowError:
         raise ProtobufError("a time beyond the years 1 to 9999") from None
-    text = moment.strftime("%Y-%m-%dT%H:%M:%S")
+    text = moment.replace(tzinfo=None).isoformat()  # strftime does not fill up years before 1000
     return f"{text}.{nanoseconds // 1000:06d}Z" if micro else f"{text}Z"
 
 
