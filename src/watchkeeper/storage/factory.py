@@ -156,7 +156,11 @@ class StorageFactory:
         if not cached or not self._cached or _stored(resource) in self._uncached:
             return store
         return Cacher(
-            store, index_fields=index_fields, clock=self._clock, check_seconds=backend.config.cache_check_interval
+            store,
+            index_fields=index_fields,
+            clock=self._clock,
+            check_seconds=backend.config.cache_check_interval,
+            compacted=lambda: backend.compactor.compact_revision,
         )
 
     async def drop(self, resource: GroupResource) -> None:

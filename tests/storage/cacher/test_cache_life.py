@@ -74,7 +74,9 @@ class Stage:
             clock=self.clock,
             history=history,
             ready_seconds=0.2,
+            compacted=lambda: self.compacted,
         )
+        self.compacted = 0
 
     async def create(self, name: str, **spec: object) -> StoredObject:
         return await self.cacher.create(ROOT + name, thing(name, **spec))
@@ -243,6 +245,22 @@ def test_a_compacted_watch_is_followed_by_a_list_and_watchers_are_ended() -> Non
         event = (await late.next_batch())[0]
         assert isinstance(event.error, Expired)
         assert str(event.error).startswith(f"too old resource version: {created.resource_version} (")
+
+    on_stage(test)
+
+
+def test_what_the_store_has_compacted_is_not_read_from_memory() -> None:
+    async def test(stage: Stage) -> None:
+        first = (await stage.create("x")).resource_version
+        second = (await stage.create("y")).resource_version
+        for revision, there in ((first, 1), (second, 2)):
+            exact = ListOptions(resource_version=str(revision), match=Match.EXACT)
+            assert len((await stage.cacher.get_list(ROOT, exact)).items) == there
+        await stage.kv.compact(second)
+        stage.compacted = second
+        assert len((await stage.cacher.get_list(ROOT, exact)).items) == 2
+        with pytest.raises(Expired):
+            await stage.cacher.get_list(ROOT, ListOptions(resource_version=str(first), match=Match.EXACT))
 
     on_stage(test)
 

@@ -6,7 +6,7 @@ answer (a revision too long ago, a cache that is still starting) goes to the sto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.kv import errors as kv_errors
@@ -62,15 +62,18 @@ class Cacher:
         history: History | None = None,
         ready_seconds: float = READY_SECONDS,
         check_seconds: float = PERIOD_SECONDS,
+        compacted: Callable[[], int] = lambda: 0,
     ) -> None:
         """`index_fields`: field labels worth an index, such as spec.nodeName. `store` is closed with the cacher.
 
-        `check_seconds`: how often the cache is compared with the store; 0 is never.
+        `check_seconds`: how often the cache is compared with the store; 0 is never. `compacted`: the last revision at
+        which the store is known to have been compacted.
         """
         self.store = store
         self.codec = store.codec
         self._root = store.root
         self._ready_seconds = ready_seconds
+        self._compacted = compacted
         fields = ("metadata.name", *index_fields)
         self.watchers = Watchers(store.root, fields, clock)
         self.cache = WatchCache(
@@ -168,6 +171,9 @@ class Cacher:
             if not prefix.endswith("/"):
                 return None
             if not await feed.reach(plan.exact):
+                return None
+            # Pages end when the store forgets their revision, also where memory still knows it: clients expect that.
+            if plan.exact < self._compacted():
                 return None
             return self.cache.list_exact(prefix, plan.start, options, plan.exact)
         if plan.consistent:
