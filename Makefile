@@ -10,7 +10,7 @@
 
 # The interpreter to set up with. When empty: the first of these that will do, or one here that tools/find_python.py finds much faster.
 PYTHON ?=
-PYTHONS := python3 python3.14 python3.13 python3.12 python3.11 python
+PYTHONS := python3 python3.14 python3.13 python3.12 python3.11 python /usr/bin/python3 /usr/local/bin/python3
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -61,8 +61,7 @@ clean:
 $(VENV)/.venv:
 	@python="$(PYTHON)"; \
 	if [ -z "$$python" ]; then for candidate in $(PYTHONS); do \
-		if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
-		then python=$$("$$candidate" tools/find_python.py); break; fi; done; fi; \
+		python=$$("$$candidate" tools/find_python.py $(PYTHONS) 2>/dev/null) && break; done; fi; \
 	test -n "$$python" || { echo "make: no Python 3.11 or newer with the venv module on PATH; set PYTHON=" >&2; exit 1; }; \
 	echo "$$python -m venv $(VENV)"; "$$python" -m venv $(VENV)
 	@touch $@

@@ -1,4 +1,6 @@
-"""Print the path of the Python to set up with: this one, unless another that is installed here is much faster.
+"""Print the path of the Python to set up with: this one, unless another is much faster. Fail when this one will not do.
+
+    python tools/find_python.py NAME…      the others to look at
 
 Interpreters of one version differ by how they were built: without profile-guided optimization, as pyenv builds by
 default, the server needs a fifth more CPU for every request. So those found are timed at a fixed piece of work.
@@ -11,15 +13,6 @@ import subprocess
 import sys
 import time
 
-NAMES = [
-    "python3",
-    "/usr/bin/python3",
-    "/usr/local/bin/python3",
-    "python3.14",
-    "python3.13",
-    "python3.12",
-    "python3.11",
-]
 MUCH = 1.15
 ROUNDS = 3
 """In turn, because machines change their speed from one second to the next."""
@@ -39,22 +32,25 @@ class Node:
         return len(self.key) + self.value
 
 
-def main() -> None:
-    """Print the choice, or this interpreter's own speed when asked for that."""
-    if sys.argv[1:] == ["time"]:
+def main() -> int:
+    """Print the choice, or this interpreter's own speed when asked for that. Returns the exit code."""
+    if sys.argv[1:] == ["--time"]:
         print(measure())
-        return
-    found = list(dict.fromkeys([sys.executable, *filter(None, map(executable, NAMES))]))
-    best = sys.executable
+        return 0
+    best = output(sys.executable, "-c", FIT)
+    if best is None:
+        return 1
+    found = list(dict.fromkeys([best, *filter(None, map(executable, sys.argv[1:]))]))
     if len(found) > 1:
         seconds = {path: float("inf") for path in found}
         for _ in range(ROUNDS):
             for path in found:
-                seconds[path] = min(seconds[path], float(output(path, __file__, "time") or "inf"))
+                seconds[path] = min(seconds[path], float(output(path, __file__, "--time") or "inf"))
         fastest = min(found, key=lambda path: seconds[path])
         if seconds[fastest] * MUCH < seconds[best]:
             best = fastest
     print(best)
+    return 0
 
 
 def executable(name: str) -> str | None:
@@ -86,4 +82,4 @@ def timed() -> float:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,8 +1,9 @@
 """Waiting on a clock for something else, too."""
 
 import asyncio
+import math
 
-from watchkeeper.aio.clock import set_or_passed
+from watchkeeper.aio.clock import set_or_reached
 from watchkeeper.testing.clock import ManualClock
 
 
@@ -15,7 +16,7 @@ async def others() -> set[str]:
 def test_time_ends_the_wait_for_an_event() -> None:
     async def run() -> None:
         clock, event = ManualClock(), asyncio.Event()
-        waiting = asyncio.create_task(set_or_passed(event, clock, 5))
+        waiting = asyncio.create_task(set_or_reached(event, clock, clock.monotonic() + 5, name="test"))
         await clock.advance(4)
         assert not waiting.done()
         await clock.advance(1)
@@ -28,7 +29,7 @@ def test_time_ends_the_wait_for_an_event() -> None:
 def test_an_event_ends_the_wait_for_a_time() -> None:
     async def run() -> None:
         clock, event = ManualClock(), asyncio.Event()
-        waiting = asyncio.create_task(set_or_passed(event, clock, 5))
+        waiting = asyncio.create_task(set_or_reached(event, clock, clock.monotonic() + 5, name="test"))
         await clock.advance(1)
         event.set()
         await waiting
@@ -38,9 +39,22 @@ def test_an_event_ends_the_wait_for_a_time() -> None:
     asyncio.run(run())
 
 
+def test_a_moment_that_never_comes_leaves_the_event() -> None:
+    async def run() -> None:
+        clock, event = ManualClock(), asyncio.Event()
+        waiting = asyncio.create_task(set_or_reached(event, clock, math.inf, name="test"))
+        await clock.advance(1_000_000)
+        assert not waiting.done()
+        event.set()
+        await waiting
+
+    asyncio.run(run())
+
+
 def test_who_is_cancelled_leaves_nothing_waiting() -> None:
     async def run() -> None:
-        waiting = asyncio.create_task(set_or_passed(asyncio.Event(), ManualClock(), 5))
+        clock = ManualClock()
+        waiting = asyncio.create_task(set_or_reached(asyncio.Event(), clock, clock.monotonic() + 5, name="test"))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)

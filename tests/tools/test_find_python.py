@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+NAMES = ["python3", "python3.12", "python3.13", "python3.14"]
 FIND = ROOT / "tools" / "find_python.py"
 
 
@@ -14,7 +15,7 @@ def interpreter(folder: Path, name: str, *, seconds: str, fit: bool = True) -> P
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text(
-        f"#!/bin/sh\ncase $2 in time) echo {seconds};; *) {'echo ' + str(path) if fit else 'exit 1'};; esac\n",
+        f"#!/bin/sh\ncase $2 in --time) echo {seconds};; *) {'echo ' + str(path) if fit else 'exit 1'};; esac\n",
     )
     path.chmod(0o755)
     return path
@@ -22,7 +23,9 @@ def interpreter(folder: Path, name: str, *, seconds: str, fit: bool = True) -> P
 
 def found(folder: Path) -> str:
     env = {**os.environ, "PATH": f"{folder}:/bin:/usr/bin"}
-    return subprocess.run([sys.executable, FIND], env=env, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, FIND, *NAMES], env=env, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def test_one_that_is_much_faster_is_taken(tmp_path: Path) -> None:
@@ -39,5 +42,5 @@ def test_one_that_cannot_run_it_or_breaks_is_not(tmp_path: Path) -> None:
 
 
 def test_an_interpreter_times_itself() -> None:
-    shown = subprocess.run([sys.executable, FIND, "time"], check=True, capture_output=True, text=True).stdout
+    shown = subprocess.run([sys.executable, FIND, "--time"], check=True, capture_output=True, text=True).stdout
     assert 0.0001 < float(shown) < 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from typing import Protocol
 
@@ -44,11 +45,17 @@ class SystemClock:
 SYSTEM_CLOCK = SystemClock()
 
 
-async def set_or_passed(event: asyncio.Event, clock: Clock, seconds: float) -> None:
-    """Return once `event` is set or `seconds` have passed on `clock`, whichever is first."""
+async def set_or_reached(event: asyncio.Event, clock: Clock, moment: float, *, name: str) -> None:
+    """Return once `event` is set or `clock.monotonic()` has reached `moment` (infinity: never), whichever is first.
+
+    `name` begins the names of the tasks that wait meanwhile.
+    """
+    if moment == math.inf:
+        await event.wait()
+        return
     waits = (
-        asyncio.create_task(event.wait(), name="clock/event"),
-        asyncio.create_task(clock.sleep(seconds), name="clock/sleep"),
+        asyncio.create_task(event.wait(), name=f"{name}/event"),
+        asyncio.create_task(clock.sleep(moment - clock.monotonic()), name=f"{name}/sleep"),
     )
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

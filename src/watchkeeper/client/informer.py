@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from watchkeeper.aio.backoff import Backoff
-from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
+from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock, set_or_reached
 from watchkeeper.client.dynamic import Event, ResourceClient
 from watchkeeper.client.indexer import Indexer, IndexFunc, key_of
 from watchkeeper.client.interface import DeletedFinalStateUnknown, Handler, Object
@@ -128,30 +129,14 @@ class Informer:
     async def _resync(self) -> None:
         while True:
             self._resync_wanted.clear()
-            await self._until_resync(
-                min((r.next_resync for r in self._registrations if r.resync_seconds), default=None)
-            )
+            due_at = min((r.next_resync for r in self._registrations if r.resync_seconds), default=math.inf)
+            await set_or_reached(self._resync_wanted, self._clock, due_at, name=f"{self.name}/resync")
             now = self._clock.monotonic()
             due = [r for r in self._registrations if r.resync_seconds and r.next_resync <= now]
             for registration in due:
                 registration.next_resync = now + registration.resync_seconds
             for obj in self.indexer.list() if due else ():
                 self._updated(due, obj, obj)
-
-    async def _until_resync(self, due: float | None) -> None:
-        """Wait until then, or until somebody comes who may want it sooner."""
-        if due is None:
-            await self._resync_wanted.wait()
-            return
-        waiting = (
-            asyncio.create_task(self._clock.sleep(due - self._clock.monotonic()), name=f"{self.name}/resync-due"),
-            asyncio.create_task(self._resync_wanted.wait(), name=f"{self.name}/resync-wanted"),
-        )
-        try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in waiting:
-                task.cancel()
 
     # -- reflector.Sink -------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 
-from watchkeeper.aio.clock import Clock, set_or_passed
+from watchkeeper.aio.clock import Clock, set_or_reached
 from watchkeeper.storage.cacher.cache_watcher import CacheWatcher
 from watchkeeper.storage.interface import EventType, WatchEvent
 
@@ -84,10 +84,7 @@ class Bookmarks:
         while True:
             self._earlier.clear()
             self._next = min(self._buckets, default=math.inf)
-            if self._next == math.inf:
-                await self._earlier.wait()
-                continue
-            await set_or_passed(self._earlier, self._clock, self._next + 1 - self._clock.monotonic())
+            await set_or_reached(self._earlier, self._clock, self._next + 1, name="bookmarks")
             if self._due(int(self._clock.monotonic())):
                 await self.refresh()
                 self.send_due()
