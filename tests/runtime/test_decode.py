@@ -160,6 +160,17 @@ def test_the_first_wrong_type_counts_but_a_refused_text_wins() -> None:
     assert fault(CONFIG_MAP, {"binaryData": {"a": "not base64"}}) == "illegal base64 data at input byte 3"
 
 
+def test_bytes_may_be_a_list_of_numbers() -> None:
+    given = {"binaryData": {"a": [1, 2, None], "b": [], "c": None}}
+    assert decode(CONFIG_MAP, given)["binaryData"] == {"a": "AQIA", "b": "", "c": ""}
+    for value, message in (
+        ([256], "number 256 into Go struct field ConfigMap.binaryData of type uint8"),
+        (["a"], "string into Go struct field ConfigMap.binaryData of type uint8"),
+        ({}, "object into Go struct field ConfigMap.binaryData of type []uint8"),
+    ):
+        assert fault(CONFIG_MAP, {"binaryData": {"a": value}}) == f"json: cannot unmarshal {message}"
+
+
 def test_schemas_within_self_decoding_types_are_pruned_in_silence_and_faults_are_placed_outside() -> None:
     def crd(items: Any) -> dict[str, Any]:
         schema = {"openAPIV3Schema": {"properties": {"a": {"items": items}}}}

@@ -34,10 +34,11 @@ class ObjectVersions(Protocol):
         """
         ...
 
-    def decode(self, obj: Object, kind: GroupVersionKind) -> Object:
+    def decode(self, obj: Any, kind: GroupVersionKind) -> Object:
         """What a changed object is to the type of its kind: unknown fields and nulls dropped, types checked.
 
-        Consumes `obj`, which may be any JSON object. Raises DecodeError.
+        Consumes `obj`, which may be any JSON value. What comes back may be of another version of the same kind, if it
+        says so. Raises DecodeError, and ApiError for an object of another kind.
         """
         ...
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from typing import Any
 
 import orjson
 
 from watchkeeper.admission.interface import Object
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
-from watchkeeper.runtime.scheme import DecodeError, Scheme, gvk_of
+from watchkeeper.runtime.codec import OtherKind, decode_as_said
+from watchkeeper.runtime.scheme import Scheme, gvk_of
 
 
 class SchemeVersions:
@@ -24,16 +27,12 @@ class SchemeVersions:
         copied: Object = orjson.loads(orjson.dumps(obj))
         return self.scheme.convert(copied, to)
 
-    def decode(self, obj: Object, kind: GroupVersionKind) -> Object:
-        """By the decoder of the kind; what says that it is something else is refused."""
-        found = gvk_of(obj)
-        if not found.kind:
-            raise DecodeError(f"Object 'Kind' is missing in '{orjson.dumps(obj).decode()}'")
-        if found != kind and (found.kind != kind.kind or found.version):
-            raise DecodeError(f"converting ({found}) to ({kind}): unknown conversion")
-        decoded = self.scheme.kind(kind).decode(obj, None)
-        decoded["kind"], decoded["apiVersion"] = kind.kind, kind.api_version
-        return decoded
+    def decode(self, obj: Any, kind: GroupVersionKind) -> Object:
+        """By the decoder of what the object says it is, which without a word is `kind`."""
+        try:
+            return decode_as_said(self.scheme, self.scheme.kind(kind), obj)
+        except OtherKind as problem:
+            raise ApiError(500, "", str(problem)) from problem
 
     def restore(self, obj: Object, to: GroupVersionKind) -> Object | Awaitable[Object]:
         """Defaulted at its own version, then converted."""

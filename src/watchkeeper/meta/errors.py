@@ -33,14 +33,18 @@ class ApiError(Exception):
         """Further response headers, such as Retry-After."""
         self.continue_token = ""
         """For a list whose version is gone: where to go on, told in the Status' metadata."""
+        self.metadata: dict[str, Any] = {}
+        """What else is told there: a webhook's Status may say something."""
+        self.outcome = "Failure"
+        """The `status` of the Status."""
 
     def status(self) -> dict[str, Any]:
         """The metav1.Status to send."""
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {"continue": self.continue_token} if self.continue_token else {},
-            "status": "Failure",
+            "metadata": {"continue": self.continue_token} if self.continue_token else self.metadata,
+            "status": self.outcome,
             "message": self.message,
         }
         if self.reason:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import re
+from collections.abc import Iterable
 
 _ALPHABET = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _NEWLINES = re.compile(r"[\r\n]")
@@ -24,6 +25,11 @@ def canonical_base64(text: str) -> str:
     except ValueError:
         pass
     raise Base64Error(f"illegal base64 data at input byte {_corrupt_at(text.encode())}")
+
+
+def base64_of(octets: Iterable[int]) -> str:
+    """Canonical base64 of numbers from 0 to 255."""
+    return binascii.b2a_base64(bytes(octets), newline=False).decode()
 
 
 def _corrupt_at(source: bytes) -> int:

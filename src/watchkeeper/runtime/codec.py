@@ -43,6 +43,10 @@ _UNVERSIONED = frozenset({"APIGroup", "APIGroupList", "APIResourceList", "APIVer
 _META_KINDS = frozenset({"Table", "TableOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "ListOptions"})
 
 
+class OtherKind(DecodeError):
+    """An object of another kind than the one that is wanted."""
+
+
 @value()
 class Decoded:
     """What a body is."""
@@ -104,6 +108,28 @@ def wrong_kind(scheme: Scheme, expected: Kind, parsed: Any, *, alone: str = "") 
     except (DecodeError, ValueError) as error:
         return str(error)
     return ""
+
+
+def decode_as_said(scheme: Scheme, expected: Kind, parsed: Any) -> Object:
+    """A JSON value decoded as what it says it is, which may be another version of `expected`; no defaults.
+
+    Raises DecodeError, which is OtherKind for what can never be an object of `expected`.
+    """
+    try:
+        kind = _kind(scheme, expected, _said_kind(parsed, expected.gvk))
+    except NotRegistered as error:
+        raise DecodeError(_not_registered(error, expected)) from error
+    except ValueError as error:
+        raise DecodeError(str(error)) from error
+    obj = kind.decode({} if parsed is None else parsed, None)
+    obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
+    _check_convertible(kind, expected)
+    return obj
+
+
+def _check_convertible(kind: Kind, expected: Kind) -> None:
+    if kind.hub.group_kind != expected.hub.group_kind:
+        raise OtherKind(f"converting ({kind.schema.go_type}) to ({internal_name(expected)}): unknown conversion")
 
 
 def _not_registered(error: NotRegistered, expected: Kind) -> str:
@@ -224,6 +250,16 @@ def check_said_kind(parsed: Object, shown: str) -> None:
     GroupVersion.parse(api_version)
 
 
+def said_kind(parsed: Any) -> GroupVersionKind:
+    """What a JSON value that should be a custom object says it is. Raises ValueError when it does not say its kind."""
+    if not isinstance(parsed, dict):
+        raise _header_mismatch(parsed, f"Go value of type {_HEADER_TYPE}")
+    api_version, kind = _text_of(parsed, "apiVersion"), _text_of(parsed, "kind")
+    if not kind:
+        raise ValueError(f"Object 'Kind' is missing in '{orjson.dumps(parsed, option=orjson.OPT_SORT_KEYS).decode()}'")
+    return GroupVersionKind(*GroupVersion.parse(api_version), kind)
+
+
 def _text_of(parsed: Object, name: str) -> str:
     value = parsed.get(name)
     if value is None:
@@ -280,8 +316,8 @@ def _decode(
         obj = _decode_alike(kind, kind.specs, parsed, unknown, body)
     else:
         obj = _complete(kind, parsed, unknown if strict else None)
-    if expected.builtin and kind.hub.group_kind != expected.hub.group_kind:
-        raise DecodeError(f"converting ({kind.schema.go_type}) to ({internal_name(expected)}): unknown conversion")
+    if expected.builtin:
+        _check_convertible(kind, expected)
     return Decoded(obj, kind, _strict_errors(kind, unknown, repeated) if strict else [])
 
 

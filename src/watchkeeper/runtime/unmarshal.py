@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.meta.field import go_quote
-from watchkeeper.runtime.base64_text import Base64Error, canonical_base64
+from watchkeeper.runtime.base64_text import Base64Error, base64_of, canonical_base64
 from watchkeeper.runtime.quantity import QuantityError, canonical_quantity
 from watchkeeper.runtime.schema import Field, Omit, Schema, SchemaType
 from watchkeeper.runtime.scheme import DecodeError, Object
@@ -177,6 +177,8 @@ class _Unmarshal:
         form = schema.format
         if form == "quantity":
             return self._quantity(value)
+        if form == "byte":
+            return self._bytes(value)
         if value.__class__ is not str:
             if form in ("date-time", "micro-time"):
                 raise _WrongType(_described(value), "string")
@@ -188,13 +190,24 @@ class _Unmarshal:
                 return canonical_micro_time(value)
         except TimeError as error:
             raise _Refused(str(error)) from None
-        if form == "byte":
-            try:
-                return canonical_base64(value)
-            except Base64Error as error:
-                self.type_error = self.type_error or str(error)
-                return None
         return value
+
+    def _bytes(self, value: Any) -> str | None:
+        """Bytes: base64, or a list of numbers."""
+        if value.__class__ is list:
+            return base64_of([self._octet(item) for item in value])
+        if value.__class__ is not str:
+            self._save(_described(value), "[]uint8")
+            return None
+        try:
+            return canonical_base64(value)
+        except Base64Error as error:
+            self.type_error = self.type_error or str(error)
+            return None
+
+    def _octet(self, value: Any) -> int:
+        found = 0 if value is None else self._whole(value, 0, 255, "uint8")
+        return found or 0
 
     def _quantity(self, value: Any) -> str:
         text = value if isinstance(value, str) else "" if isinstance(value, (bool, list, dict)) else str(value)
@@ -204,13 +217,17 @@ class _Unmarshal:
             raise _Refused(str(error)) from None
 
     def _integer(self, schema: Schema, value: Any) -> Any:
-        low, high = INT_RANGES[schema.format]
+        return self._whole(value, *INT_RANGES[schema.format], schema.go_type)
+
+    def _whole(self, value: Any, low: int, high: int, go_type: str) -> int | None:
         if value.__class__ is int and low <= value <= high:
             return value
         if value.__class__ in (int, float):
             shown = int(value) if float(value).is_integer() and abs(value) < 1e21 else value
-            return self._save(f"number {shown}", schema.go_type)
-        return self._mismatch(schema, value)
+            self._save(f"number {shown}", go_type)
+        else:
+            self._save(_described(value), go_type)
+        return None
 
     def _number(self, schema: Schema, value: Any) -> Any:
         if value.__class__ is float:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
+
+import pytest
 
 
 def test_webhooks_see_what_those_before_them_changed(api: Any, hook: Any, kit: Any) -> None:
@@ -184,3 +187,72 @@ def test_an_object_that_is_wrong_afterwards_is_refused_by_validation(api: Any, h
     api.install(api.webhook(), mutating=True)
     answer = api.create()
     assert (answer.status, answer.body["details"]["causes"][0]["field"]) == (422, "metadata.labels")
+
+
+@pytest.mark.parametrize(
+    ("operation", "status", "said"),
+    [
+        (
+            {"op": "replace", "path": "", "value": {}},
+            422,
+            'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required',
+        ),
+        ({"op": "remove", "path": "/kind"}, 201, None),
+        ({"op": "remove", "path": "/apiVersion"}, 201, None),
+        (
+            {"op": "replace", "path": "/kind", "value": "Pod"},
+            500,
+            "converting (v1.Pod) to (core.ConfigMap): unknown conversion",
+        ),
+        (
+            {"op": "replace", "path": "/apiVersion", "value": "v2"},
+            500,
+            'Internal error occurred: no kind "ConfigMap" is registered for version "v2" in scheme '
+            '"pkg/api/legacyscheme/scheme.go:30"',
+        ),
+        (
+            {"op": "replace", "path": "/apiVersion", "value": "a/b/c"},
+            500,
+            "Internal error occurred: unexpected GroupVersion string: a/b/c",
+        ),
+        (
+            {"op": "replace", "path": "/kind", "value": 5},
+            500,
+            "Internal error occurred: couldn't get version/kind; json parse error: json: cannot unmarshal number into "
+            "Go struct field .kind of type string",
+        ),
+    ],
+)
+def test_a_changed_object_is_what_it_says_it_is_and_without_a_word_what_it_was(
+    api: Any, hook: Any, kit: Any, operation: Any, status: int, said: str | None
+) -> None:
+    hook.answers["/"] = lambda r: kit.patch_of(operation)
+    api.install(api.webhook(), mutating=True)
+    answer = api.create(k="v")
+    assert (answer.status, answer.body.get("message")) == (status, said)
+    if said is None:
+        assert (answer.body["kind"], answer.body["apiVersion"], answer.body["data"]) == ("ConfigMap", "v1", {"k": "v"})
+
+
+def test_a_change_may_make_another_version_of_the_same_kind(api: Any, hook: Any, kit: Any) -> None:
+    target = {"op": "add", "path": "/spec/targetCPUUtilizationPercentage", "value": 70}
+    hook.answers["/"] = lambda r: kit.patch_of(
+        {"op": "replace", "path": "/apiVersion", "value": "autoscaling/v1"}, target
+    )
+    rules = [kit.rule("CREATE", "horizontalpodautoscalers", "autoscaling", "v2")]
+    api.install(api.webhook(rules=rules), mutating=True)
+    spec = {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}}
+    scaler = api.object("HorizontalPodAutoscaler", "h", "autoscaling/v2", spec=spec)
+    path = f"/apis/autoscaling/v2/namespaces/{api.namespace}/horizontalpodautoscalers"
+    answer = api.call("POST", path, scaler)
+    assert answer.status == 201, answer
+    assert answer.body["spec"]["metrics"] == [
+        {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
+    ]
+
+
+def test_a_patch_may_be_a_list_of_its_bytes(api: Any, hook: Any) -> None:
+    patch = list(json.dumps([{"op": "add", "path": "/data/more", "value": "x"}]).encode())
+    hook.answers["/"] = lambda r: {"patchType": "JSONPatch", "patch": patch}
+    api.install(api.webhook(), mutating=True)
+    assert api.create(k="v").body["data"] == {"k": "v", "more": "x"}

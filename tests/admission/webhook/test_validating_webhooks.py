@@ -36,6 +36,17 @@ def test_a_denial_without_a_message_gives_the_reason_or_none(api: Any, hook: Any
     assert (odd.status, odd.body["details"]) == (500, {})
 
 
+def test_a_denials_status_is_passed_on_with_its_metadata_and_outcome(api: Any, hook: Any) -> None:
+    metadata = {"resourceVersion": "5", "continue": "abc", "remainingItemCount": 4}
+    status = {"metadata": metadata, "status": "Undecided", "code": 403}
+    hook.answers["/"] = lambda request: {"allowed": False, "status": status}
+    api.install(api.webhook())
+    answer = api.create()
+    assert (answer.status, answer.body["metadata"], answer.body["status"]) == (403, metadata, "Undecided")
+    status["status"] = "Success"
+    assert api.create().body["status"] == "Failure"
+
+
 def test_all_webhooks_are_asked_at_the_same_time_and_the_first_refusal_counts(api: Any, hook: Any) -> None:
     late = threading.Event()
 

@@ -75,6 +75,21 @@ def test_custom_objects_are_converted_pruned_and_defaulted(api: Any, hook: Any, 
     assert api.patch(f"{place}/w", {"spec": {"a": "3"}}).status == 200
     (asked,) = hook.requests()
     assert (asked["oldObject"]["apiVersion"], asked["oldObject"]["spec"]["a"]) == (f"{group}/v2", "2")
+    changes[:] = [{"op": "add", "path": "/metadata/labels", "value": {"a": 5}}]
+    assert "labels" not in api.call("POST", place, api.object("Widget", "odd", f"{group}/v1")).body["metadata"]
+    for path, value, status, said in (
+        ("/kind", "Pod", 422, f'Pod.{group} "bad" is invalid: kind: Invalid value: "Pod": must be Widget'),
+        ("/metadata", None, 500, "Internal error occurred: system metadata was not initialized"),
+        (
+            "/apiVersion",
+            "v2",
+            500,
+            f'/v2, Kind=Widget is unstructured and is not suitable for converting to "{group}/v2"',
+        ),
+    ):
+        changes[:] = [{"op": "replace", "path": path, "value": value}]
+        refused = api.call("POST", place, api.object("Widget", "bad", f"{group}/v1"))
+        assert (refused.status, refused.message) == (status, said)
     api.call("DELETE", f"{DEFINITIONS}/widgets.{group}")
 
 

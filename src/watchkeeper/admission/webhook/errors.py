@@ -43,7 +43,11 @@ def denied(hook: str, status: Object | None) -> ApiError:
     wait = (details or {}).get("retryAfterSeconds") or 0
     headers = [(b"retry-after", str(wait).encode())] if wait > 0 else []
     code = max(status.get("code") or 0, 400)
-    return ApiError(code if code <= _MAX_CODE else 500, reason, text, details=details, headers=headers)
+    error = ApiError(code if code <= _MAX_CODE else 500, reason, text, details=details, headers=headers)
+    error.metadata = status.get("metadata") or {}
+    if (outcome := status.get("status")) not in (None, "", "Success"):
+        error.outcome = outcome
+    return error
 
 
 def no_dry_run(hook: str) -> ApiError:

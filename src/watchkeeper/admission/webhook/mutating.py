@@ -145,9 +145,9 @@ class MutatingWebhooks(BasePlugin):
 
 
 def _decode(attributes: Attributes, obj: Any, match: Match) -> Object:
-    if not isinstance(obj, dict):
-        raise DecodeError("the patched object is no object")
     if attributes.versions is None:
+        if not isinstance(obj, dict):
+            raise DecodeError("the patched object is no object")
         return obj
     return attributes.versions.decode(obj, match.kind)
 

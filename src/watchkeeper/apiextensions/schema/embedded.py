@@ -55,6 +55,21 @@ def decode_metadata(value: Any, unknown: list[str] | None, path: str) -> dict[st
     return decoded
 
 
+def well_formed_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of a resource without what Go's decoder refuses, each field taken by itself."""
+    try:
+        return decode_metadata(orjson.loads(orjson.dumps(metadata)), None, "")
+    except DecodeError:
+        pass
+    kept: dict[str, Any] = {}
+    for name, value in metadata.items():
+        try:
+            kept |= decode_metadata({name: value}, None, "")
+        except DecodeError:
+            continue
+    return kept
+
+
 def compile_coercer(node: Structural | None, *, is_root: bool = True) -> Coerce | None:
     """Decodes the metadata of embedded resources; None when the schema has none. The root is none of them."""
     if node is None:

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from watchkeeper.admission.versions import SchemeVersions
+from watchkeeper.apiextensions.schema.embedded import well_formed_metadata
+from watchkeeper.meta.errors import ApiError, internal_error
+from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupVersionKind
-from watchkeeper.runtime.scheme import gvk_of
+from watchkeeper.runtime.codec import said_kind
+from watchkeeper.runtime.scheme import DecodeError, gvk_of
 
 if TYPE_CHECKING:
     from watchkeeper.apiextensions.serving.resource import CustomResource
@@ -38,9 +42,30 @@ class CustomVersions(SchemeVersions):
         (converted,) = converter.convert_nowait([copied], to.group_version)
         return converted
 
+    def decode(self, obj: Any, kind: GroupVersionKind) -> Object:
+        """By the schema; another kind is kept, to be refused by validation, and malformed metadata dropped."""
+        expected = self.scheme.kind(kind)
+        if expected.builtin:
+            return super().decode(obj, kind)
+        try:
+            found = said_kind(obj)
+        except ValueError as problem:
+            raise DecodeError(str(problem)) from problem
+        if found.group != kind.group:
+            target = go_quote(str(kind.group_version))
+            raise ApiError(500, "", f"{found} is unstructured and is not suitable for converting to {target}")
+        metadata = obj.get("metadata", {})
+        if metadata.__class__ is not dict:
+            raise internal_error("system metadata was not initialized")
+        obj["metadata"] = well_formed_metadata(metadata)
+        return expected.decode(obj, None)
+
     def restore(self, obj: Object, to: GroupVersionKind) -> Object | Awaitable[Object]:
         """The same, and without what only the other version knows."""
-        same = gvk_of(obj) == to
+        found = gvk_of(obj)
+        same = found == to
+        if found.group == to.group and found.kind != to.kind and not self.scheme.recognizes(found):
+            return {**obj, "apiVersion": to.api_version}
         restored = super().restore(obj, to)
         if same:
             return restored
