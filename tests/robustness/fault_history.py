@@ -14,7 +14,8 @@ truth is the store's own log of revisions, read once it is quiet. What must hold
 7. A watch tells each change that it selects once, in order, from behind its version, without a gap, with the type that
    the change means to its selector. A bookmark never precedes an event that it covers. Resuming at what was told last
    repeats nothing and misses nothing, because each watch is held to that from its own start.
-8. Nobody is forgotten: every watcher has in the end seen, in one watch or over several, the last change of all.
+8. Nobody is forgotten: every watcher has in the end seen the last change of all: in one watch, over several, or in a
+   list that it took because its version had expired. What such a list shows, no watch from it tells.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class Write:
 class Read:
     """A list of everything (`key` "") at `revision`, or a read of one key; `found` by key.
 
-    `consistent`: no version was given. Else at least `minimum` had to be shown.
+    `consistent`: no version was given. Else at least `minimum` had to be shown. `watcher`: who took the list in order
+    to watch on from there.
     """
 
     begun: float
@@ -83,6 +85,7 @@ class Read:
     revision: int = 0
     consistent: bool = True
     minimum: int = 0
+    watcher: str = ""
 
 
 @dataclass(slots=True)
@@ -354,6 +357,9 @@ def _forgotten(history: History, last: int) -> Iterator[str]:
     for session in history.sessions:
         newest = max((version for what, _, version in session.told if what != "BOOKMARK"), default=0)
         seen[session.watcher] = max(seen.get(session.watcher, 0), newest)
+    for read in history.reads:
+        if read.watcher:
+            seen[read.watcher] = max(seen.get(read.watcher, 0), read.revision)
     for watcher, version in seen.items():
         if version < last:
             yield f"{watcher} was never told of revision {last}; the last it saw is {version}"

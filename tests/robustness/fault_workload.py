@@ -53,6 +53,10 @@ class Workload:
         self._tasks: list[asyncio.Task[None]] = []
         self._watching: list[asyncio.Task[None]] = []
         self._following: dict[str, Client] = {}
+        self._last = 0
+        """The revision of the final change."""
+        self._last_known = asyncio.Event()
+        """It has been acknowledged. An attempt before it may have been carried out, too."""
 
     async def begin(self) -> None:
         """Make the namespaces and start everybody."""
@@ -76,7 +80,8 @@ class Workload:
         """
         self._writing = False
         await asyncio.gather(*self._tasks)
-        last = await self._write_last()
+        last = self._last = await self._write_last()
+        self._last_known.set()
         _, waiting = await asyncio.wait(self._watching, timeout=seconds)
         for task in waiting:
             print(f"{task.get_name()} still waits: {self._following[task.get_name()]!r}")
@@ -87,13 +92,12 @@ class Workload:
         return last
 
     async def _write_last(self) -> int:
-        body = self._object(f"{NAMESPACES[0]}/last", "", LAST_COLOR)
-        for _ in range(200):
-            body["data"]["op"] = f"op-{next(self._tokens)}"
-            write = await self._put(self._clients(), "POST", f"{NAMESPACES[0]}/last", body)
+        for attempt in range(200):
+            key = f"{NAMESPACES[0]}/last-{attempt}"
+            body = self._object(key, f"op-{next(self._tokens)}", LAST_COLOR)
+            write = await self._put(self._clients(), "POST", key, body)
             if write is not None and write.outcome is Outcome.DONE:
                 return write.revision
-            body["metadata"]["name"] += "x"
             await asyncio.sleep(0.1)
         raise AssertionError("the server does not come back")
 
@@ -204,7 +208,7 @@ class Workload:
                 await asyncio.sleep(_AWAY_SECONDS)
                 client = self._clients()
 
-    async def _list(self, client: Client, version: str, minimum: int, *, limit: int = 0) -> int:
+    async def _list(self, client: Client, version: str, minimum: int, *, limit: int = 0, watcher: str = "") -> int:
         begun = time.monotonic()
         query = f"?resourceVersion={version}&limit={limit}"
         found: dict[str, State] = {}
@@ -220,7 +224,7 @@ class Workload:
                 break
             token = f"&continue={page['metadata']['continue']}"
         ended = time.monotonic()
-        self.history.reads.append(Read(begun, ended, found, "", revision, not version, minimum))
+        self.history.reads.append(Read(begun, ended, found, "", revision, not version, minimum, watcher))
         if not version:
             # Writers learn of what was written without an answer, so that their next writes can succeed.
             self._known = {key: state.revision for key, state in found.items()}
@@ -238,15 +242,15 @@ class Workload:
     # Watchers
 
     async def _watch(self, name: str, rng: random.Random) -> None:
-        """List, then watch, and watch on from what was told last, until the final change has been told."""
+        """List, then watch, and watch on from what was told last, until the final change has been told, or listed."""
         colors = frozenset(rng.sample(COLORS, 2)) | {LAST_COLOR} if rng.random() < 0.5 else frozenset[str]()
-        version = 0
-        while True:
+        version = listed = 0
+        while not self._is_last(listed):
             client = self._following[name] = self._clients()
             try:
                 if not version:
-                    version = await self._list(client, "", 0)
-                if version:
+                    version = listed = await self._list(client, "", 0, watcher=name)
+                if version and not self._is_last(listed):
                     session = Session(name, version, colors)
                     self.history.sessions.append(session)
                     version, done = await self._follow(client, session, rng)
@@ -257,6 +261,9 @@ class Workload:
             finally:
                 client.close()
             await asyncio.sleep(_AWAY_SECONDS * rng.random())
+
+    def _is_last(self, version: int) -> bool:
+        return 0 < self._last <= version
 
     async def _follow(self, client: Client, session: Session, rng: random.Random) -> tuple[int, bool]:
         """One watch; returns the version to go on from (0: list anew), and whether the final change was told."""
@@ -279,7 +286,9 @@ class Workload:
                     continue
                 session.told.append((event["type"], key_of(obj), version))
                 if obj["metadata"]["labels"]["color"] == LAST_COLOR:
-                    return version, True
+                    await self._last_known.wait()
+                    if self._is_last(version):
+                        return version, True
                 if len(session.told) > leaves_after:
                     return version, False
                 if rng.random() < 0.01:

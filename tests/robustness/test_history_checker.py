@@ -55,6 +55,14 @@ def test_a_sound_history_is_sound() -> None:
     assert str(sound()).startswith("8 writes (4 acknowledged, 2 refused, 2 without an answer), 8 reads, 11 events in 4")
 
 
+@pytest.mark.parametrize(("watcher", "known"), [("w", True), ("r", False), ("", False)])
+def test_a_watcher_knows_what_it_has_listed_itself(watcher: str, known: bool) -> None:
+    history = sound()
+    history.sessions[1].told.pop()
+    history.reads.append(Read(10, 11, {"a": BLUE4, "end": END7}, revision=7, watcher=watcher))
+    assert (check(history, LOG, last=7) == []) is known
+
+
 def add(*records: Write | Read | Session) -> Callable[[History], None]:
     def change(history: History) -> None:
         history.writes += [r for r in records if isinstance(r, Write)]
