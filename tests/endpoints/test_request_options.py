@@ -19,6 +19,7 @@ MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 NO_NUMBER = 'strconv.ParseInt: parsing "": invalid syntax'
+CONVERTING = "converting ({}) to (v1.DeleteOptions): unknown conversion"
 NOT_A_MAP = "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal"
 
 
@@ -147,12 +148,18 @@ def test_an_applied_configuration_is_a_map(server: Handle, name: str, body: str,
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"kind": "CreateOptions", "apiVersion": "v1"}, "decoded object cannot be converted to DeleteOptions"),
-        (
-            {"kind": "ListOptions", "apiVersion": "meta.k8s.io/v1"},
-            "decoded object cannot be converted to DeleteOptions",
-        ),
+        ({"kind": "CreateOptions", "apiVersion": "v1"}, CONVERTING.format("v1.CreateOptions")),
+        ({"kind": "ListOptions", "apiVersion": "meta.k8s.io/v1"}, CONVERTING.format("v1.ListOptions")),
         ({"kind": "ListOptions", "apiVersion": "v1"}, 'no kind "ListOptions" is registered for version "v1"'),
+        ({"kind": "Status", "apiVersion": "apps/v1"}, CONVERTING.format("v1.Status")),
+        ({"kind": "WatchEvent"}, CONVERTING.format("v1.WatchEvent")),
+        ({"kind": "Table", "apiVersion": "meta.k8s.io/v1beta1"}, CONVERTING.format("v1.Table")),
+        (
+            {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1beta1"},
+            CONVERTING.format("v1beta1.PartialObjectMetadataList"),
+        ),
+        ({"apiVersion": "apps/"}, """Object 'apiVersion' is missing in '{"apiVersion": "apps/"}'"""),
+        ({"kind": "Pod"}, 'no kind "Pod" is registered for version "meta.k8s.io/v1" in scheme'),
     ],
 )
 def test_options_of_a_deletion_are_no_other_options(server: Handle, body: dict[str, str], message: str) -> None:

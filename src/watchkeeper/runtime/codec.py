@@ -33,14 +33,19 @@ _OTHER_SCHEME_NAMES = {
 """Of groups that have a scheme to themselves, in which no kinds of others are."""
 _OPTIONS_SCHEME_NAME = "pkg/apis/meta/internalversion/scheme/register.go:27"
 """And the one that has options."""
-_WRITE_OPTIONS = frozenset({"DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions"})
-"""Options that may be sent at any version."""
 _REFUSED_NUMBER = re.compile(r"(?<=^json: cannot unmarshal number )\S+(?= into Go )")
 META_GROUP = "meta.k8s.io"
 _META_VERSIONS = (GroupVersion(META_GROUP, "v1"), GroupVersion(META_GROUP, "v1beta1"))
 _UNVERSIONED = frozenset({"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"})
 """Kinds that are one and the same at whatever version a body says."""
-_META_KINDS = frozenset({"Table", "TableOptions", "PartialObjectMetadata", "PartialObjectMetadataList", "ListOptions"})
+_UNVERSIONED_OPTIONS = _UNVERSIONED | {"CreateOptions", "UpdateOptions"}
+"""The same where options are decoded; DeleteOptions are asked for."""
+_META_LIST = "PartialObjectMetadataList"
+_META_KINDS = {
+    "v1": frozenset({"ListOptions", "GetOptions", "PatchOptions", "WatchEvent"}),
+    "v1beta1": frozenset[str](),
+}
+_META_VIEWS = frozenset({"Table", "TableOptions", "PartialObjectMetadata", _META_LIST})
 
 
 class OtherKind(DecodeError):
@@ -75,6 +80,8 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
         raise unrecognized(expected, body, f"Object 'Kind' is missing in '{shown}'")
     if not expected.builtin and not parsed.get("apiVersion"):
         gvk = GroupVersionKind("", "", gvk.kind)
+    if expected.builtin and not gvk.version:
+        raise cannot_be_handled(gvk, expected, _unversioned(body))
     try:
         kind = _kind(scheme, expected, gvk)
         if alike is not None:
@@ -140,11 +147,11 @@ def decode_options(expected: Kind, body: bytes, *, yaml: bool = False) -> Object
     """Decode options that may be sent at any version, of any group. Raises ApiError (400) in the reference's words."""
     try:
         parsed, repeated = _parse(body, yaml=yaml)
-        gvk = _said_kind(parsed, expected.gvk)
+        gvk = _said_kind(parsed, GroupVersionKind(META_GROUP, "v1", expected.gvk.kind))
+        if not gvk.version:
+            raise DecodeError(_unversioned(body))
         if gvk.kind != expected.gvk.kind:
-            if _is_of_meta(gvk):
-                raise DecodeError(f"decoded object cannot be converted to {expected.gvk.kind}")
-            raise NotRegistered(gvk)
+            raise OtherKind(f"converting ({_meta_type(gvk)}) to (v1.{expected.gvk.kind}): unknown conversion")
         return _decode(expected, expected, {} if parsed is None else parsed, repeated, strict=False).obj
     except NotRegistered as error:
         raise bad_request(f'{error} in scheme "{_OPTIONS_SCHEME_NAME}"') from None
@@ -152,16 +159,21 @@ def decode_options(expected: Kind, body: bytes, *, yaml: bool = False) -> Object
         raise bad_request(str(error) if yaml else _as_written(body, str(error))) from None
 
 
+def _unversioned(body: bytes) -> str:
+    return f"Object 'apiVersion' is missing in '{body.decode(errors='replace')}'"
+
+
 def _as_written(body: bytes, why: str) -> str:
     """An error with the number that it quotes as the body has it."""
     return _REFUSED_NUMBER.sub(lambda shown: number_as_written(body, shown[0]), why, count=1)
 
 
-def _is_of_meta(gvk: GroupVersionKind) -> bool:
-    """Whether a kind is known where options are decoded, although it is none of those that are asked for."""
-    if gvk.kind in _WRITE_OPTIONS:
-        return True
-    return gvk.group_version in _META_VERSIONS and gvk.kind in _META_KINDS
+def _meta_type(gvk: GroupVersionKind) -> str:
+    """The Go type of a kind where options are decoded. Raises NotRegistered for what is not known there."""
+    known = _META_KINDS.get(gvk.version, frozenset()) | _META_VIEWS if gvk.group_version in _META_VERSIONS else ()
+    if gvk.kind not in _UNVERSIONED_OPTIONS and gvk.kind not in known:
+        raise NotRegistered(gvk)
+    return f"{gvk.version if gvk.kind == _META_LIST else 'v1'}.{gvk.kind}"
 
 
 def check_strict(decoded: Decoded, expected: Kind) -> None:
