@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from watchkeeper.apis.schema_data import schema_data
-from watchkeeper.apis.stored_versions import _CURRENT, alike, current_form
+from watchkeeper.apis.stored_versions import CURRENT, current_form, message_name
 from watchkeeper.meta.gvk import GroupVersionKind
 
 SCHEMA = {"openAPIV3Schema": {"type": "object"}}
@@ -103,10 +103,22 @@ def test_the_empty_selector_of_an_old_budget_chooses_no_pods(stored: Any, curren
 def test_other_kinds_only_change_their_version() -> None:
     policy = {"apiVersion": "admissionregistration.k8s.io/v1beta1", "kind": "MutatingAdmissionPolicy", "spec": {"a": 1}}
     assert current_form(dict(policy)) == {**policy, "apiVersion": "admissionregistration.k8s.io/v1"}
-    slices = {"apiVersion": "discovery.k8s.io/v1beta1", "kind": "EndpointSlice"}
-    assert current_form(dict(slices)) == slices
-    assert alike(GroupVersionKind("resource.k8s.io", "v1beta1", "ResourceClaim")) is None
+    claim = {"apiVersion": "resource.k8s.io/v1alpha2", "kind": "ResourceClaim"}
+    assert current_form(dict(claim)) == claim
+
+
+def test_kinds_of_extensions_are_in_the_groups_that_they_moved_to() -> None:
+    policy = {"apiVersion": "extensions/v1beta1", "kind": "NetworkPolicy", "spec": {"egress": [{}]}}
+    found = current_form(policy)
+    assert found["apiVersion"] == "networking.k8s.io/v1"
+    assert found["spec"]["policyTypes"] == ["Ingress", "Egress"]
+
+
+def test_messages_of_versions_that_are_described_no_more_are_those_of_their_successors() -> None:
+    level = GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1alpha1", "PriorityLevelConfiguration")
+    assert message_name(level) == "k8s.io.api.flowcontrol.v1beta1.PriorityLevelConfiguration"
+    assert message_name(level._replace(version="v1beta2")).startswith("k8s.io.api.flowcontrol.v1beta2.")
 
 
 def test_all_of_them_are_kinds_that_are_served_now() -> None:
-    assert set(_CURRENT.values()) <= set(schema_data().kinds)
+    assert set(CURRENT.values()) <= set(schema_data().kinds)

@@ -84,7 +84,7 @@ def test_a_deployment_is_one_object_at_all_its_versions() -> None:
         assert at_old["spec"]["rollbackTo"] == {"revision": 3}
         assert at_old["metadata"]["annotations"] == {"why": "bad"}
         assert "rollbackTo" not in at_new["spec"]
-        assert at_new["metadata"]["annotations"]["deprecated.deployment.rollback.rollbackTo"] == "3"
+        assert at_new["metadata"]["annotations"]["deprecated.deployment.rollback.to"] == "3"
         assert at_new["metadata"]["labels"] == {"app": "web"}
         del at_old["spec"]["rollbackTo"]
         server.request("PUT", f"{old}/web", at_old)

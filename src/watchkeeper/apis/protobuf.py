@@ -13,7 +13,7 @@ import orjson
 
 from watchkeeper.apis.apiregistration import schemas as apiregistration
 from watchkeeper.apis.schema_data import schema_data
-from watchkeeper.apis.stored_versions import alike
+from watchkeeper.apis.stored_versions import CURRENT, message_name
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.protobuf import Messages, ProtobufError, ProtobufReader, read_envelope
 from watchkeeper.runtime.protobuf_writer import Fields, ProtobufWriter, write_envelope
@@ -26,7 +26,7 @@ _V1BETA1_DEPLOYMENT = f"{_V1BETA1}Deployment"
 _UNDESCRIBED = {("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList"): "k8s.io.api.apidiscovery.v2.APIGroupDiscoveryList"}
 """Messages of kinds that no OpenAPI document tells of. What their structs hold by value is always in their JSON."""
 
-_FILE = Path(__file__).parent / "data" / "protobuf.json.gz"
+_FOLDER = Path(__file__).parent / "data"
 
 
 def object_of(data: bytes) -> dict[str, Any]:
@@ -35,7 +35,9 @@ def object_of(data: bytes) -> dict[str, Any]:
     Raises ProtobufError: it is not protobuf, it is cut off, or its kind is not built in.
     """
     api_version, kind, message = read_envelope(data)
-    return {"kind": kind, "apiVersion": api_version} | _reader().read(_message_of(api_version, kind), message)
+    name = _old_message_of(api_version, kind)
+    read = _reader().read(_message_of(api_version, kind), message) if not name else _old_reader().read(name, message)
+    return {"kind": kind, "apiVersion": api_version} | read
 
 
 def protobuf_of(obj: Mapping[str, Any]) -> bytes:
@@ -49,14 +51,27 @@ def protobuf_of(obj: Mapping[str, Any]) -> bytes:
 
 
 def _message_of(api_version: str, kind: str) -> str:
-    group_version = GroupVersion.parse(api_version)
-    gvk = GroupVersionKind(group_version.group, group_version.version, kind)
-    schema = schema_data().kinds.get(gvk) or schema_data().kinds.get(alike(gvk) or gvk)
+    gvk = _gvk(api_version, kind)
+    schema = schema_data().kinds.get(gvk) or schema_data().kinds.get(CURRENT.get(gvk, gvk))
     if schema is None:
         if (api_version, kind) in _UNDESCRIBED:
             return _UNDESCRIBED[api_version, kind]
         raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
     return _message_name(schema.name)
+
+
+def _gvk(api_version: str, kind: str) -> GroupVersionKind:
+    group_version = GroupVersion.parse(api_version)
+    return GroupVersionKind(group_version.group, group_version.version, kind)
+
+
+def _old_message_of(api_version: str, kind: str) -> str:
+    """The message of a kind that is only stored, if it differs from that of the served version."""
+    gvk = _gvk(api_version, kind)
+    if gvk not in CURRENT:
+        return ""
+    name = message_name(gvk)
+    return name if name in _old_messages() else ""
 
 
 def _message_name(definition: str) -> str:
@@ -69,12 +84,12 @@ def _message_name(definition: str) -> str:
 
 @functools.cache
 def _reader() -> ProtobufReader:
-    return ProtobufReader(_messages())
+    return ProtobufReader(messages())
 
 
 @functools.cache
 def _writer() -> ProtobufWriter:
-    return ProtobufWriter(_messages(), _fields_of)
+    return ProtobufWriter(messages(), _fields_of)
 
 
 def _fields_of(message: str) -> Fields | None:
@@ -84,15 +99,30 @@ def _fields_of(message: str) -> Fields | None:
 
 
 @functools.cache
-def _messages() -> Messages:
-    """Read at the first use: servers whose clients speak JSON never pay for it."""
-    raw = orjson.loads(gzip.decompress(_FILE.read_bytes()))
-    messages = {
+def messages() -> Messages:
+    """The fields of the messages of what is served. Servers whose clients speak JSON never pay for it."""
+    found = _read(_FOLDER / "protobuf.json.gz")
+    deployment, spec = found[f"{_APPS_V1}Deployment"], found[f"{_APPS_V1}DeploymentSpec"]
+    found[_V1BETA1_DEPLOYMENT] = {**deployment, 2: ("spec", f"{_V1BETA1}DeploymentSpec", "")}
+    found[f"{_V1BETA1}DeploymentSpec"] = {**spec, 8: ("rollbackTo", f"{_V1BETA1}RollbackConfig", "")}
+    found[f"{_V1BETA1}RollbackConfig"] = {1: ("revision", "int64", "")}
+    return found | apiregistration.messages()
+
+
+def _read(path: Path) -> dict[str, dict[int, tuple[str, str, str]]]:
+    raw = orjson.loads(gzip.decompress(path.read_bytes()))
+    return {
         name: {int(number): (field, kind, often) for number, (field, kind, often) in fields.items()}
         for name, fields in raw.items()
     }
-    deployment, spec = messages[f"{_APPS_V1}Deployment"], messages[f"{_APPS_V1}DeploymentSpec"]
-    messages[_V1BETA1_DEPLOYMENT] = {**deployment, 2: ("spec", f"{_V1BETA1}DeploymentSpec", "")}
-    messages[f"{_V1BETA1}DeploymentSpec"] = {**spec, 8: ("rollbackTo", f"{_V1BETA1}RollbackConfig", "")}
-    messages[f"{_V1BETA1}RollbackConfig"] = {1: ("revision", "int64", "")}
-    return messages | apiregistration.messages()
+
+
+@functools.cache
+def _old_reader() -> ProtobufReader:
+    return ProtobufReader({**messages(), **_old_messages()})
+
+
+@functools.cache
+def _old_messages() -> Messages:
+    """Messages of kinds at versions that are only stored, as far as they differ; read when such an object is."""
+    return _read(_FOLDER / "protobuf_old.json.gz")

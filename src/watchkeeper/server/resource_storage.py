@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.apis.protobuf import object_of
-from watchkeeper.apis.stored_versions import current_form
+from watchkeeper.apis.stored_versions import current_form, takes_defaults
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.builtin import StorageSpec
 from watchkeeper.runtime.scheme import Scheme, gvk_of
@@ -43,10 +43,11 @@ class ResourceStorage:
 
     def _decode_old(self, spec: StorageSpec) -> Callable[[Object], Object]:
         def decode(obj: Object) -> Object:
+            has_defaults = takes_defaults(gvk_of(obj))
             obj = current_form(obj)
             kind = self._scheme.kind(gvk_of(obj))
             decoded = kind.decode(obj, None)
-            if kind.default is not None:
+            if kind.default is not None and has_defaults:
                 kind.default(decoded)
             return self._scheme.convert(decoded, spec.kind)
 

@@ -85,7 +85,7 @@ def _labels_of(text: str) -> dict[str, str] | None:
     return wanted
 
 
-def _default_labels(workload: Object) -> None:
+def default_labels(workload: Object) -> None:
     """The Pods' labels also select them, and are the workload's own unless it has some."""
     spec = workload.setdefault("spec", {})
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
@@ -99,13 +99,13 @@ def _default_labels(workload: Object) -> None:
 
 
 def _default_old_deployment(deployment: Object) -> None:
-    _default_labels(deployment)
+    default_labels(deployment)
     deployment["spec"].setdefault("revisionHistoryLimit", 2)
     default_deployment(deployment)
 
 
 def _default_old_stateful_set(stateful_set: Object) -> None:
-    _default_labels(stateful_set)
+    default_labels(stateful_set)
     strategy = stateful_set["spec"].setdefault("updateStrategy", {})
     if not strategy.get("type"):
         strategy["type"] = "OnDelete"

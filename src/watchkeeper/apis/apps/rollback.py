@@ -12,7 +12,7 @@ from watchkeeper.meta.field import FieldError, required
 
 Object = dict[str, Any]
 
-ROLLBACK_TO = "deprecated.deployment.rollback.rollbackTo"
+ROLLBACK_TO = "deprecated.deployment.rollback.to"
 """The annotation in which the revision to go back to travels, at versions that have no field for it, and in storage."""
 
 _NUMBER = re.compile(r"[+-]?\d+").fullmatch
