@@ -50,6 +50,17 @@ def test_an_object_may_be_posted_to_a_name_and_head_is_a_get(api: Any, kit: Any)
     assert (api.call("HEAD", path).status, api.call("HEAD", f"{path}/a").status) == (200, 200)
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "PATCH"])
+def test_an_old_path_of_watches_watches_with_any_method(api: Any, kit: Any, method: str) -> None:
+    path = api.install(kit.version())
+    api.call("POST", path, api.widget("a", {}))
+    group, _, rest = path.partition("/v1/")
+    answer = api.call(method, f"{group}/v1/watch/{rest}/a?timeoutSeconds=1")
+    assert (answer.status, answer.body["type"], answer.body["object"]["metadata"]["name"]) == (200, "ADDED", "a")
+    missing = api.call(method, f"{group}/v1/watch/{rest}/a/status")
+    assert (missing.status, missing.body["message"]) == (404, f'widgets.{api.group} "a" not found')
+
+
 def test_a_body_without_a_kind_is_unrecognized(api: Any, kit: Any) -> None:
     path = api.install(kit.version())
     message = api.call("POST", path, {"metadata": {"name": "n"}}).body["message"]

@@ -125,7 +125,7 @@ class _Writer:
                 raise _Unsupported
             key, convert = found.key, found.convert
             if node.test_only:
-                return f"({operand}.get({key!r}) is not None)"
+                return f"({key!r} in {operand})" if found.holds_null else f"({operand}.get({key!r}) is not None)"
             if found.nullable:
                 text = f"{self.constant(op.select_set)}({operand}, {key!r})"
                 return f"{self.constant(convert)}({text})" if convert is not None else text

@@ -25,13 +25,14 @@ Convert = Callable[[Any], Any]
 class FieldDef:
     """A field of a structure: its key in the data, its type, and what makes a value of the data.
 
-    `nullable`: the data may have null there, which counts as absent.
+    `nullable`: the data may have null there, which counts as absent. `holds_null`: it counts as a value, as in maps.
     """
 
     key: str
     type: Type
     convert: Convert | None = None
     nullable: bool = False
+    holds_null: bool = False
 
 
 @dataclass(slots=True)
@@ -111,9 +112,10 @@ class Environment(Structures):
         if found is None:
             return super().reader(struct_name, field)
         key, convert = found.key, found.convert
+        select = op.select if found.holds_null else op.select_set
 
         def read(operand: Any) -> Any:
-            value = op.select_set(operand, key)
+            value = select(operand, key)
             return convert(value) if convert is not None else value
 
         return read
@@ -124,7 +126,8 @@ class Environment(Structures):
         if found is None:
             return super().tester(struct_name, field)
         key = found.key
-        return lambda operand: op.has_set_field(operand, key)
+        has = op.has_field if found.holds_null else op.has_set_field
+        return lambda operand: has(operand, key)
 
     def deepen(self, t: Type) -> Convert | None:
         """What has to be done to a value of a type before it is compared; None for nothing."""

@@ -71,10 +71,10 @@ class Router:
             self._collection_of_all(found, request) or self._names_no_namespace(found, request)
         ):
             return self._misplaced(found, request)
-        if info.deprecated_watch:
-            return self._old_watch(found, request)
         if found.custom:
             return self._custom(found, request)
+        if info.deprecated_watch:
+            return self._old_watch(found, request)
         if info.verb == "proxy":  # a form of paths that led somewhere once
             raise not_found()
         if info.subresource:
@@ -84,7 +84,10 @@ class Router:
         return self._collection(found, request)
 
     def _custom(self, found: ServedResource, request: Request) -> Handled:
-        """What is asked of a custom resource: the verb alone decides, whether or not the path names an object."""
+        """What is asked of a custom resource: the verb alone decides, whether or not the path names an object.
+
+        Paths under /watch/ have the verb `watch` with any method.
+        """
         info, scope = request.info, found.scope
         handlers = _CUSTOM
         _warn(found, request)

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from policy_kit import Asking, admit, binding, config_map, mutating, policy
 
+from watchkeeper.admission.expression.compiled import PATCHES
+from watchkeeper.admission.expression.compiler import ExpressionCompiler
 from watchkeeper.meta.errors import ApiError
 
 Object = dict[str, Any]
@@ -56,6 +58,21 @@ def test_operations_of_a_json_patch_are_applied() -> None:
     )
     assert patched["data"] == {"a/b": "c"}
     assert patched["metadata"]["labels"] == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("[JSONPatch{bogus: 1}]", "<input>:1:17: expected type of field 'bogus' is '' but provided type is 'int'"),
+        (
+            "[JSONPatch{op: JSONPatch{}.bogus}]",
+            "<input>:1:14: expected type of field 'op' is 'string' but provided type is ''",
+        ),
+    ],
+)
+def test_what_no_operation_has_is_a_field_without_a_type(expression: str, why: str) -> None:
+    found = ExpressionCompiler(params=False).compile(expression, PATCHES, patches=True)
+    assert why in found.problem
 
 
 def test_a_test_that_fails_leaves_the_object_as_it_is() -> None:

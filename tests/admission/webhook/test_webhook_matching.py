@@ -137,12 +137,16 @@ def test_conditions_that_do_not_compile_are_refused(api: Any) -> None:
     assert second["message"].endswith("must evaluate to bool but got string")
 
 
+NO_OPTIONS = "has(request.options) && request.options == null"
+"""A connection has options for an object, and null where other requests have theirs."""
+
+
 def test_a_connection_is_asked_about_with_its_options(api: Any, hook: Any, kit: Any) -> None:
     pods = f"/api/v1/namespaces/{api.namespace}/pods"
     api.call("POST", pods, api.object("Pod", "p", spec={"containers": [{"name": "c", "image": "busybox:1"}]}))
     rules = [kit.rule("CONNECT", "pods/exec pods/portforward pods/proxy")]
     hook.answers["/"] = lambda r: {"allowed": r["subResource"] != "exec"}
-    api.install(api.webhook(rules=rules))
+    api.install(api.webhook(rules=rules, matchConditions=[{"name": "n", "expression": NO_OPTIONS}]))
     answer = api.call("POST", f"{pods}/p/exec?command=ls&command=-l&stdout=true&stderr=0&container=c")
     assert answer.message == 'admission webhook "hook.example.io" denied the request without explanation'
     (asked,) = hook.requests()

@@ -11,7 +11,7 @@ _TEXT_MAP = types.map_of(types.STRING, types.STRING)
 
 
 def _struct(name: str, /, **fields: Type) -> tuple[StructDef, Type]:
-    definitions = {field: FieldDef(field, t) for field, t in fields.items()}
+    definitions = {field: FieldDef(field, t, holds_null=True) for field, t in fields.items()}
     return StructDef(name, definitions), types.struct(name)
 
 

@@ -17,12 +17,19 @@ from watchkeeper.cel.library import authorization
 from watchkeeper.cel.library.texts import json_patch_declarations
 from watchkeeper.cel.types import Type
 
-_OPERATION_FIELDS: Mapping[str, Type] = {
-    "op": types.STRING,
-    "path": types.STRING,
-    "from": types.STRING,
-    "value": types.DYN,
-}
+
+class _OperationFields(dict[str, Type]):
+    """Every name is a field of an operation, but those that mean nothing have a type that no value is of."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The field."""
+        return super().get(key, _NAMELESS)
+
+
+_NAMELESS = types.struct("")
+_OPERATION_FIELDS = _OperationFields(
+    {"op": types.STRING, "path": types.STRING, "from": types.STRING, "value": types.DYN}
+)
 
 
 class _AnyFields(dict[str, Type]):
