@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from stored_values import put, value
 
 from watchkeeper.apis.stored_versions import CURRENT
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.scheme import gvk_of
+from watchkeeper.server import cli
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle, RequestFailed
 
@@ -100,6 +102,27 @@ def test_an_object_at_a_version_that_nobody_knows_is_named(tmp_path: Path) -> No
         'no kind "ResourceClaim" is registered for version "resource.k8s.io/v1alpha2"'
         in refused.value.answer["message"]
     )
+
+
+def test_an_old_store_is_exported_at_present_versions_and_what_has_none_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ingress, binding = OLD["ingress-networking-v1beta1"], OLD["clusterrolebinding-v1alpha1"]
+    values = {ingress["key"]: as_json(ingress), binding["key"]: as_protobuf(binding)}
+    security = {"kind": "PodSecurityPolicy", "apiVersion": "policy/v1beta1", "metadata": {"name": "open"}}
+    gone = {f"/registry/podsecuritypolicy/{name}": json.dumps(security).encode() for name in ("open", "shut")}
+    storage = f"sqlite:{filled(tmp_path, values | gone | {'/registry/podpresets/shop/a': b'?'}) / 'db'}"
+
+    assert cli.main(["export", "--all", "--storage", storage]) == 0
+    told = capsys.readouterr()
+    exported = {obj["metadata"]["name"]: obj for obj in yaml.safe_load_all(told.out)}
+    assert exported["a1"]["apiVersion"] == "networking.k8s.io/v1"
+    assert exported["a1"]["spec"] == ingress["served"]["spec"]
+    assert exported["n1"]["subjects"] == binding["served"]["subjects"]
+    assert told.err.splitlines()[:2] == [
+        "watchkeeper: left out /registry/podpresets/: 1 key is of no kind that is served",
+        "watchkeeper: left out /registry/podsecuritypolicy/: 2 keys are of no kind that is served",
+    ]
 
 
 def test_every_old_version_that_differs_is_tried() -> None:

@@ -26,6 +26,7 @@ from watchkeeper.storage.kv_errors import translate
 from watchkeeper.storage.leases import LeaseManager
 from watchkeeper.storage.prefixes import custom_prefix, resource_prefix
 from watchkeeper.storage.store import Store
+from watchkeeper.storage.strangers import Strangers, strangers
 from watchkeeper.storage.value.encryption import Encryption
 from watchkeeper.storage.value.interface import Transformer
 
@@ -221,6 +222,13 @@ class StorageFactory:
                     yield e
                 start = kv.key + b"\0"
             revision, more = revision or result.revision, result.more
+
+    async def strangers(self, prefixes: Iterable[str]) -> AsyncIterator[Strangers]:
+        """What lies in any of the backends where no resource is, given the prefixes of all. Raises StorageError."""
+        known = list(prefixes)
+        for backend in self._backends.values():
+            async for found in strangers(backend.kv, self.root, known):
+                yield found
 
     async def health(self) -> dict[str, str]:
         """What is wrong with each backend and with key management; "" for nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from watchkeeper.registry.export import export, is_exportable
-from watchkeeper.server.transfer.interface import Object, Source, Unreadable, tell
+from watchkeeper.server.transfer.interface import Object, Source, Unreadable, Unserved, tell
 from watchkeeper.server.transfer.manifests import write_manifests
 from watchkeeper.server.transfer.order import group_kind
 
@@ -28,6 +28,9 @@ class Export:
             if isinstance(found, Unreadable):
                 unreadable += 1
                 tell(f"watchkeeper: cannot read {found.what}: {found.why}")
+            elif isinstance(found, Unserved):
+                keys = "key is" if found.count == 1 else "keys are"
+                tell(f"watchkeeper: left out {found.place}: {found.count} {keys} of no kind that is served")
             elif not is_exportable(found):
                 continue
             elif group_kind(found) == _SECRET and not self.include_secrets:

@@ -27,10 +27,18 @@ class Unreadable:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unserved:
+    """Keys of something that is no resource of this server: a kind of old days, or one whose definition is gone."""
+
+    place: str
+    count: int
+
+
 class Source(Protocol):
     """All objects of a cluster, or those of one namespace."""
 
-    def objects(self, namespace: str) -> AsyncIterator[Object | Unreadable]:
+    def objects(self, namespace: str) -> AsyncIterator[Object | Unreadable | Unserved]:
         """Objects with kind and apiVersion; "" for all of all namespaces and of the cluster.
 
         Raises TransferError when nothing can be had at all.

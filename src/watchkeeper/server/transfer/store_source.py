@@ -17,7 +17,7 @@ from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.service_account_key import service_account_key
 from watchkeeper.server.storage import open_factory, storage_factory
-from watchkeeper.server.transfer.interface import Object, TransferError, Unreadable
+from watchkeeper.server.transfer.interface import Object, TransferError, Unreadable, Unserved
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.errors import CorruptObject, StorageError
 from watchkeeper.storage.factory import StorageFactory
@@ -31,8 +31,11 @@ class StoreSource:
         """`options`: where the store is, and how it is encrypted; the rest does not matter."""
         self._options = replace(options, read_only=True)
 
-    async def objects(self, namespace: str) -> AsyncIterator[Object | Unreadable]:
-        """Resource by resource, each at one revision; broken objects are reported one by one."""
+    async def objects(self, namespace: str) -> AsyncIterator[Object | Unreadable | Unserved]:
+        """Resource by resource, each at one revision; broken objects are reported one by one.
+
+        Behind all objects of all namespaces comes what is of no resource.
+        """
         self._require_file()
         try:
             factory = storage_factory(self._options)
@@ -63,8 +66,12 @@ def _assembly_options(options: ServeOptions) -> AssemblyOptions:
     return AssemblyOptions(authorizer=AlwaysAllow(), resolver=Policy(), tokens=tokens, signer=signer, read_only=True)
 
 
-async def _read(assembly: Assembly, factory: StorageFactory, namespace: str) -> AsyncIterator[Object | Unreadable]:
+async def _read(
+    assembly: Assembly, factory: StorageFactory, namespace: str
+) -> AsyncIterator[Object | Unreadable | Unserved]:
+    prefixes = []
     for store in assembly.registry.stores():
+        prefixes.append(factory.prefix(store.resource))
         if store.namespaced or not namespace:
             async for found in _scan(factory, store.resource, store.storage.codec, namespace):
                 yield found
@@ -72,10 +79,14 @@ async def _read(assembly: Assembly, factory: StorageFactory, namespace: str) -> 
     await assembly.custom.wait()
     for custom in list(assembly.custom.resources):
         defined = custom.defined
+        prefixes.append(custom.prefix)
         if defined.namespaced or not namespace:
             resource = GroupResource(defined.group, defined.plural)
             async for found in _scan(factory, resource, custom.base.codec, namespace):
                 yield found
+    if not namespace:
+        async for left in factory.strangers(prefixes):
+            yield Unserved(left.place, left.count)
 
 
 async def _scan(
