@@ -86,6 +86,8 @@ class KindBehavior:
     warnings_on_update: Callable[[Object, Object], list[str]] = _no_warnings
     name_rule: Callable[[str, bool], list[str]] | None = None
     """(name, prefix) -> what is wrong with a name; `prefix` for generateName. None: a DNS subdomain (RFC 1123)."""
+    name_rule_of: Callable[[Object], Callable[[str, bool], list[str]]] | None = None
+    """The `name_rule` of an object, for kinds whose names depend on what else is in it."""
     appends_to_generate_name: bool = True
     """Whether something is put behind a generateName to make a name of it."""
     selectable_fields: Callable[[Object], Mapping[str, str]] | None = None

@@ -18,7 +18,7 @@ from watchkeeper.apis.validation.metadata import (
     validate_object_meta_update,
     validate_updated_object_meta,
 )
-from watchkeeper.apis.validation.names import is_path_segment_name
+from watchkeeper.apis.validation.names import any_name, is_path_segment_name
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -167,8 +167,11 @@ class Strategy:
             more = behavior.validate(obj)
             return more or validate_object_meta(meta, namespaced=self.namespaced, name_rule=is_path_segment_name)
         check = validate_builtin_object_meta if self._qualified else validate_object_meta
-        found = check(meta, namespaced=self.namespaced, name_rule=behavior.name_rule)
+        rule = behavior.name_rule if behavior.name_rule_of is None else behavior.name_rule_of(obj)
+        found = check(meta, namespaced=self.namespaced, name_rule=rule)
         more = behavior.validate(obj)
+        if not found and not more and rule is any_name:
+            return validate_object_meta(meta, namespaced=self.namespaced, name_rule=is_path_segment_name)
         return found + more if more else found
 
     def before_update(self, ctx: Context, obj: Object, old: Object, *, settled: bool = False) -> None:

@@ -71,16 +71,13 @@ def test_names_conversion_and_stored_versions_are_filled_in() -> None:
 
 
 def test_the_name_is_made_of_plural_and_group() -> None:
-    found = _definition()
-    found["metadata"]["name"] = "gadgets.example.io"
-    assert [str(e) for e in definition_errors(found)] == [
-        'metadata.name: Invalid value: "gadgets.example.io": must be spec.names.plural+"."+spec.group'
-    ]
-    found = _definition()
-    found["metadata"]["generateName"] = "widgets-"
-    assert [str(e) for e in definition_errors(found)] == [
-        'metadata.generateName: Invalid value: "widgets-": must be spec.names.plural+"."+spec.group'
-    ]
+    assert DEFINITION_BEHAVIOR.name_rule_of is not None
+    wrong = DEFINITION_BEHAVIOR.name_rule_of(_definition())
+    assert wrong("widgets.example.io", False) == []
+    assert wrong("gadgets.example.io", False) == ['must be spec.names.plural+"."+spec.group']
+    subdomain, made = wrong("X_", True)
+    assert subdomain.startswith("a lowercase RFC 1123 subdomain must consist of")
+    assert made == 'must be spec.names.plural+"."+spec.group'
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,12 @@ def test_a_request_is_pending_whatever_it_says_of_itself() -> None:
     assert row(obj)["Condition"] == "Pending"
 
 
+def test_a_name_is_judged_when_all_else_is_right() -> None:
+    odd = {**signing_request(), "metadata": {"name": "a/b"}}
+    assert create(odd).errors == ["metadata.name: Invalid value: \"a/b\": may not contain '/'"]
+    assert create({**odd, "spec": signing_request(usages=[])["spec"]}).errors == ["spec.usages: Required value"]
+
+
 @pytest.mark.parametrize(
     ("spec", "error"),
     [

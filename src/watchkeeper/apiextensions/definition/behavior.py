@@ -11,6 +11,7 @@ from watchkeeper.apiextensions.definition.defaults import add_stored_version
 from watchkeeper.apiextensions.definition.model import GROUP, KIND
 from watchkeeper.apiextensions.definition.raw_values import settle_numbers
 from watchkeeper.apis.behavior import KindBehavior
+from watchkeeper.apis.validation.names import NameRule, name_is_dns_subdomain
 from watchkeeper.meta.field import FieldError, go_quote
 from watchkeeper.meta.gvk import GroupKind
 
@@ -37,6 +38,17 @@ def _errors(definition: Object) -> list[FieldError]:
     from watchkeeper.apiextensions.definition.validation import definition_errors
 
     return definition_errors(definition)
+
+
+def _name_rule(definition: Object) -> NameRule:
+    spec = definition.get("spec") or {}
+    expected = f"{(spec.get('names') or {}).get('plural') or ''}.{spec.get('group') or ''}"
+
+    def wrong(name: str, prefix: bool) -> list[str]:
+        found = name_is_dns_subdomain(name, prefix)
+        return found if name == expected else [*found, 'must be spec.names.plural+"."+spec.group']
+
+    return wrong
 
 
 def _update_errors(definition: Object, old: Object) -> list[FieldError]:
@@ -74,6 +86,7 @@ DEFINITION_BEHAVIOR = KindBehavior(
     prepare_for_update=_prepare_for_update,
     prepare_for_status_update=_prepare_for_status_update,
     validate=_errors,
+    name_rule_of=_name_rule,
     validate_update=_update_errors,
     validate_status_update=_status_update_errors,
     warnings_on_create=_warnings_on_create,

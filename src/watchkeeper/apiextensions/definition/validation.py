@@ -27,14 +27,9 @@ Json = Any
 
 
 def definition_errors(definition: Object) -> list[FieldError]:
-    """All that is wrong with a new definition, besides the generic rules of metadata."""
+    """All that is wrong with a new definition, besides its metadata."""
     spec = read_spec(definition)
-    errors: list[FieldError] = []
-    for field in ("generateName", "name"):
-        name = definition["metadata"].get(field) or ""
-        if name and name != f"{spec.names.get('plural') or ''}.{spec.group}":
-            errors.append(invalid(f"metadata.{field}", name, 'must be spec.names.plural+"."+spec.group'))
-    errors += spec_errors(spec, SpecOptions())
+    errors = spec_errors(spec, SpecOptions())
     errors += status_errors(definition)
     errors += _stored_version_errors(definition, spec)
     errors += approval_errors(definition, None)

@@ -13,7 +13,7 @@ from watchkeeper.apis.certificates.signingrequest_validation import (
     validate_request_status,
     validate_request_update,
 )
-from watchkeeper.apis.validation.names import is_path_segment_name
+from watchkeeper.apis.validation.names import any_name
 from watchkeeper.meta.gvk import GroupKind
 
 Object = dict[str, Any]
@@ -102,7 +102,7 @@ BEHAVIORS = [
         prepare_for_update=_prepare_for_update,
         validate=validate_request,
         validate_update=validate_request_update,
-        name_rule=is_path_segment_name,
+        name_rule=any_name,
         selectable_fields=_fields,
         selectable_labels=("spec.signerName",),
         unsupported_field_label=lambda label: f"field label not supported: {label}",

@@ -9,7 +9,7 @@ from typing import Any
 from watchkeeper.apis.certificates.pem import certificates_fault, request_fault
 from watchkeeper.apis.core.unified_diff import unified_diff
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_builtin_object_meta_update
-from watchkeeper.apis.validation.names import is_path_segment_name
+from watchkeeper.apis.validation.names import any_name
 from watchkeeper.apis.validation.signers import validate_signer_name
 from watchkeeper.meta.field import FieldError, duplicate, forbidden, invalid, not_supported, required
 
@@ -73,7 +73,7 @@ def validate_approval(new: Object, old: Object) -> list[FieldError]:
 def _metadata_errors(new: Object, old: Object) -> list[FieldError]:
     """Metadata are judged as those of a new request, and as changed ones; any name will do."""
     meta = new["metadata"]
-    errors = validate_builtin_object_meta(meta, namespaced=False, name_rule=is_path_segment_name)
+    errors = validate_builtin_object_meta(meta, namespaced=False, name_rule=any_name)
     return errors + validate_builtin_object_meta_update(meta, old["metadata"])
 
 

@@ -324,6 +324,11 @@ def is_path_segment_name(name: str, prefix: bool = False) -> list[str]:
     return [f"may not contain '{part}'" for part in ("/", "%") if part in name]
 
 
+def any_name(name: str, prefix: bool = False) -> list[str]:
+    """The rule of kinds that have none: after all else has been found right, a name must still fit into a path."""
+    return []
+
+
 def _mask_trailing_dash(name: str) -> str:
     """A prefix may end with a hyphen, since a suffix follows."""
     return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
