@@ -102,12 +102,25 @@ class Expired:
 
 
 def code_for(server: ApiServer, token: str) -> int:
-    request = urllib.request.Request(f"{server.urls[0]}/api/v1/nodes", headers={"Authorization": f"Bearer {token}"})
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(f"{server.urls[0]}/api/v1/nodes", headers=headers)
     try:
         with urllib.request.urlopen(request) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
+
+
+def test_where_everybody_may_do_everything_nobody_is_anonymous(tmp_path: Path) -> None:
+    async def run() -> None:
+        for authorization, code in (("AlwaysAllow", 401), ("RBAC", 403)):
+            chosen = options(tmp_path / authorization, authorization=authorization, insecure_http=True)
+            async with ApiServer(chosen) as server:
+                assert await asyncio.to_thread(code_for, server, "") == code
+                async with RestClient(load_config(server.kubeconfig)) as rest:
+                    assert (await rest.request("GET", "/api/v1/nodes"))["items"] == []
+
+    asyncio.run(run())
 
 
 def test_what_is_added_may_answer_later_and_has_the_last_word(tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ class ServeOptions:
     service_account_signing_key_file: Path | None = None
     """The key of service account tokens, which servers on one store share; None is one of this server's own."""
     anonymous_auth: bool = True
+    """Whether requests without credentials are `system:anonymous`; with `AlwaysAllow` they never are."""
     service_cluster_ip_range: tuple[str, ...] = (DEFAULT_NETWORK,)
     """The networks that Services get addresses from: one, or one per IP family, the preferred family first."""
     service_node_port_range: str = "-".join(map(str, DEFAULT_NODE_PORTS))
@@ -107,7 +108,7 @@ class ServeOptions:
     leader_elect_retry_period: float = 2.0
     """How long the server that runs the controllers counts as alive, tries to renew that, and waits in between."""
     authorization: str = "RBAC"
-    """`RBAC`, or `AlwaysAllow` for everybody who is authenticated or not."""
+    """`RBAC`, or `AlwaysAllow` for everybody who is authenticated."""
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
     crds: Path | None = None

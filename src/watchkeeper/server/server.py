@@ -159,7 +159,7 @@ class Server:
             service_account_key(options.data_dir, options.service_account_signing_key_file), ISSUER
         )
         authenticator = self.credentials.authenticator(
-            [*self.extensions.tokens, signer], audiences=signer.audiences, anonymous=options.anonymous_auth
+            [*self.extensions.tokens, signer], audiences=signer.audiences, anonymous=self._takes_anonymous()
         )
         choices = AssemblyOptions(
             authorizer=authorizer,
@@ -271,6 +271,14 @@ class Server:
             self._undo.append(("unix socket", lambda: path.unlink(missing_ok=True)))
         self._undo.append(("sockets", lambda: _close(sockets)))
         return sockets
+
+    def _takes_anonymous(self) -> bool:
+        """Whether requests need no credentials. Where everybody may do everything they do (as with kube-apiserver)."""
+        options = self.options
+        if options.anonymous_auth and options.authorization == "AlwaysAllow":
+            log.info("requests without credentials are refused, as --authorization AlwaysAllow asks no further")
+            return False
+        return options.anonymous_auth
 
     def _authorizer(self) -> Authorizer:
         own = self.extensions.authorizers
