@@ -78,6 +78,22 @@ def test_what_was_made_at_the_start_may_be_changed_and_deleted(server: Handle) -
     assert get(server, "/apis/batch/v1/jobs").status_code == 200
 
 
+def test_the_list_of_groups_is_silent_about_built_in_versions_whose_service_was_deleted(server: Handle) -> None:
+    def versions() -> list[str]:
+        return [v["version"] for v in server.request("GET", "/apis/autoscaling")["versions"]]
+
+    stored = {name: server.request("GET", f"{BASE}/{name}") for name in ("v1.node.k8s.io", "v1.autoscaling")}
+    for name in stored:
+        server.request("DELETE", f"{BASE}/{name}")
+    until(lambda: "node.k8s.io" not in groups(server) and versions() == ["v2"])
+    assert "autoscaling" in groups(server)
+    assert [v["version"] for v in server.request("GET", "/apis/node.k8s.io")["versions"]] == ["v1"]
+    assert server.request("GET", "/apis/node.k8s.io/v1")["resources"]
+    for made in stored.values():
+        server.request("POST", BASE, {"metadata": {"name": made["metadata"]["name"]}, "spec": made["spec"]})
+    until(lambda: "node.k8s.io" in groups(server) and versions() == ["v2", "v1"])
+
+
 def test_a_custom_version_has_one_as_long_as_it_is_served(server: Handle) -> None:
     server.request("POST", DEFINITIONS, definition("jars.io"))
     until(lambda: "v1.jars.io" in names(server))

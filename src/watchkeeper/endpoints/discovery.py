@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 
@@ -88,6 +88,8 @@ class Discovery:
         self._first = frozenset(self._groups)
         self._elsewhere: dict[str, tuple[DiscoveryVersion, ...]] = {}
         """By group: the versions of which only APIServices tell."""
+        self._unlisted: dict[str, frozenset[str]] = {}
+        """By group: the versions whose APIServices are gone."""
         self.on_change: list[Callable[[str], None]] = []
         """Called with the name of a group that has changed."""
         self._aggregated_core: Aggregated | None = None
@@ -105,8 +107,17 @@ class Discovery:
         """Forget what is served here of a group; unknown ones are ignored."""
         self._set(name, ())
 
-    def set_elsewhere(self, name: str, versions: tuple[DiscoveryVersion, ...]) -> None:
-        """Tell of versions of a group that are not served here; those that are, come first."""
+    def set_elsewhere(
+        self, name: str, versions: tuple[DiscoveryVersion, ...], unlisted: frozenset[str] = frozenset()
+    ) -> None:
+        """Tell of versions of a group that are not served here; those that are, come first.
+
+        The plain documents do not tell of `unlisted` ones.
+        """
+        if unlisted:
+            self._unlisted[name] = unlisted
+        else:
+            self._unlisted.pop(name, None)
         if versions:
             self._elsewhere[name] = versions
         else:
@@ -116,6 +127,10 @@ class Discovery:
 
     def _set(self, name: str, served: tuple[DiscoveryVersion, ...]) -> None:
         """Tell of a group. What it says is encoded at once, so that whoever asks first need not wait."""
+        unlisted = self._unlisted.get(name, frozenset())
+        served = tuple(
+            v if v.unlisted == (v.version in unlisted) else replace(v, unlisted=not v.unlisted) for v in served
+        )
         here = {v.version for v in served}
         others = tuple(v for v in self._elsewhere.get(name, ()) if v.version not in here)
         before = self._groups.get(name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,8 @@ class DiscoveryVersion:
     """Whether an APIService alone tells of it: nothing of it is served here."""
     remote: bool = False
     """Whether that says where it is served; what there is cannot be told here."""
+    unlisted: bool = False
+    """Whether its APIService was deleted: it is served all the same, but the plain documents are silent about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +84,25 @@ class GroupEntry:
 
     @property
     def listed(self) -> bytes:
-        """The group's item in the list of groups."""
+        """The group's item in the list of groups, "" when it has no place there."""
         if self._listed is None:
-            self._listed = orjson.dumps(self._names())
+            listed = [version for version in self.group.versions if not version.unlisted]
+            self._listed = orjson.dumps(self._names(listed)) if listed else b""
         return self._listed
 
     def document(self) -> bytes:
-        """/apis/GROUP."""
-        return encode({"kind": "APIGroup", "apiVersion": "v1", **self._names()})
+        """/apis/GROUP, which tells of unlisted versions if there are no others."""
+        listed = [version for version in self.group.versions if not version.unlisted]
+        return encode({"kind": "APIGroup", "apiVersion": "v1", **self._names(listed or self.group.versions)})
 
     def resource_list(self, version: str) -> bytes | None:
         """/apis/GROUP/VERSION, or None for a version that the group does not have."""
         found = self._versions.get(version)
         return found.resource_list() if found is not None else None
 
-    def _names(self) -> dict[str, Any]:
+    def _names(self, served: Sequence[DiscoveryVersion]) -> dict[str, Any]:
         name = self.group.name
-        versions = [
-            {"groupVersion": str(GroupVersion(name, served.version)), "version": served.version}
-            for served in self.group.versions
-        ]
+        versions = [{"groupVersion": str(GroupVersion(name, v.version)), "version": v.version} for v in served]
         return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
@@ -219,7 +220,7 @@ def aggregated_list(items: Iterable[bytes]) -> bytes:
 
 def group_list(items: Iterable[bytes]) -> bytes:
     """The document that lists groups, from their items."""
-    return b'{"kind":"APIGroupList","apiVersion":"v1","groups":[%b]}\n' % b",".join(items)
+    return b'{"kind":"APIGroupList","apiVersion":"v1","groups":[%b]}\n' % b",".join(filter(None, items))
 
 
 def _aggregated_resource(served_at: GroupVersion | None, info: ResourceInfo) -> dict[str, Any]:

@@ -102,6 +102,8 @@ class ApiServices:
         self._discovery = discovery
         self._by_name: dict[str, Object] = {}
         self._by_group: dict[str, dict[str, Object]] = {}
+        self._gone: set[GroupVersion] = set()
+        """What there was one of, and is no more. At a start those of what is built in are made anew."""
         self.watchers: list[Callable[[str], None]] = []
         """Called with the name of one that has come, changed or gone."""
 
@@ -144,6 +146,7 @@ class ApiServices:
         """Remember one; returns its group."""
         name, at = obj["metadata"]["name"], _at(obj)
         self._by_name[name] = obj
+        self._gone.discard(at)
         self._by_group.setdefault(at.group, {})[name] = obj
         if _is_remote(obj):
             self._served.remote.add(at)
@@ -160,14 +163,21 @@ class ApiServices:
         if not alike:
             del self._by_group[at.group]
         self._served.remote.discard(at)
+        self._gone.add(at)
         return {at.group}
 
     def _tell(self, groups: Iterable[str], names: Iterable[str]) -> None:
         for group in groups:
-            self._discovery.set_elsewhere(group, self._versions(group))
+            self._discovery.set_elsewhere(group, self._versions(group), self._unlisted(group))
         for name in names:
             for watcher in self.watchers:
                 watcher(name)
+
+    def _unlisted(self, group: str) -> frozenset[str]:
+        """The versions of a group that discovery is silent about; of custom ones there will be one again."""
+        if not self._gone or self._served.is_custom_group(group):
+            return frozenset()
+        return frozenset(at.version for at in self._gone if at.group == group)
 
     def _versions(self, group: str) -> tuple[DiscoveryVersion, ...]:
         """What they tell of a group, the preferred version first, but for those that say what is known anyway."""
