@@ -36,7 +36,7 @@ class ResolveError(Exception):
 
 
 class _Failed(Exception):
-    """Why no answer came; `post` says to whom."""
+    """Why no answer came; `_ask` says to whom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class _Connection:
 
 
 class JsonPoster:
-    """Posts to one URL. `max_body` bounds the bytes of an answer."""
+    """Posts to one URL, or gets it. `max_body` bounds the bytes of an answer."""
 
     def __init__(
         self,
@@ -100,14 +100,20 @@ class JsonPoster:
 
         `query` is put behind the URL's path where the URL has no query of its own. Raises HttpError.
         """
-        suffix = f"?{query}" if query else ""
+        return await self._ask("Post", body, f"?{query}" if query else "", timeout)
+
+    async def get(self, *, timeout: float) -> HttpAnswer:
+        """The answer to one GET; `timeout` in seconds covers all of it. Raises HttpError."""
+        return await self._ask("Get", None, "", timeout)
+
+    async def _ask(self, verb: str, body: bytes | None, suffix: str, timeout: float) -> HttpAnswer:
         try:
             async with asyncio.timeout(timeout):
-                return await self._post(body, suffix)
+                return await self._answered(body, suffix)
         except _Failed as problem:
-            raise HttpError(f'Post "{self.url}{suffix}": {problem}') from problem
+            raise HttpError(f'{verb} "{self.url}{suffix}": {problem}') from problem
         except TimeoutError:
-            raise HttpError(f'Post "{self.url}{suffix}": context deadline exceeded') from None
+            raise HttpError(f'{verb} "{self.url}{suffix}": context deadline exceeded') from None
 
     def close(self) -> None:
         """Close what is idle, and from now on each connection after its answer."""
@@ -116,7 +122,7 @@ class JsonPoster:
             connection.close()
         self._idle.clear()
 
-    async def _post(self, body: bytes, suffix: str) -> HttpAnswer:
+    async def _answered(self, body: bytes | None, suffix: str) -> HttpAnswer:
         while True:
             connection = self._idle.pop() if self._idle else await self._connect()
             try:
@@ -172,12 +178,8 @@ class JsonPoster:
             return "certificate has expired or is not yet valid"
         return text
 
-    async def _exchange(self, connection: _Connection, body: bytes, suffix: str) -> HttpAnswer:
-        head = (
-            f"POST {self._target}{suffix} HTTP/1.1\r\nHost: {self._authority}\r\nContent-Type: application/json\r\n"
-            f"Accept: application/json\r\nUser-Agent: kube-apiserver-admission\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        connection.writer.write(head.encode("latin-1", "replace") + body)
+    async def _exchange(self, connection: _Connection, body: bytes | None, suffix: str) -> HttpAnswer:
+        connection.writer.write(self._request(body, suffix))
         await connection.writer.drain()
         status, headers = await self._read_head(connection.reader)
         while status in (100, 102, 103):
@@ -189,6 +191,17 @@ class JsonPoster:
             connection.used = True
             self._idle.append(connection)
         return answer
+
+    def _request(self, body: bytes | None, suffix: str) -> bytes:
+        """A POST of a body; a GET without one."""
+        target = f"{self._target}{suffix} HTTP/1.1\r\nHost: {self._authority}\r\n"
+        if body is None:
+            return f"GET {target}\r\n".encode("latin-1", "replace")
+        head = (
+            f"POST {target}Content-Type: application/json\r\nAccept: application/json\r\n"
+            f"User-Agent: kube-apiserver-admission\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        return head.encode("latin-1", "replace") + body
 
     async def _read_head(self, reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
         try:

@@ -33,6 +33,7 @@ from watchkeeper.endpoints.scope import ServedTable, Services
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry
+from watchkeeper.registry.service_families import complete_stored
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
@@ -43,6 +44,7 @@ from watchkeeper.server.admission_webhooks import AdmissionWebhooks
 from watchkeeper.server.api_availability import ApiAvailability
 from watchkeeper.server.api_registration import ApiRegistration
 from watchkeeper.server.api_services import ApiServices
+from watchkeeper.server.components import Components
 from watchkeeper.server.custom_resources import DEFINITIONS, STORES, CustomResourceSupport, with_definitions
 from watchkeeper.server.equivalents import ServedEquivalents
 from watchkeeper.server.field_managers import field_manager_for
@@ -102,9 +104,11 @@ class Assembly:
         self.storage = storage
         self.options = options
         self.scheme: Scheme = builtin_scheme()
-        self._resources = ResourceStorage(storage, self.scheme)
         self.records = ServiceRecords(lambda resource: self.registry.find(resource))
         self.allocator = ServiceAllocator(options.service_networks, options.node_ports, self.records)
+        self._resources = ResourceStorage(
+            storage, self.scheme, {SERVICES: lambda service: complete_stored(service, self.allocator.families)}
+        )
         self.sharing: ServiceSharing | None = None
         """Set when other servers may allocate for Services too."""
         if is_shared(storage) and not options.read_only:
@@ -148,7 +152,13 @@ class Assembly:
             max_body_bytes=options.max_body_bytes,
         )
         self.virtual = VirtualResources(
-            self.registry, options.authorizer, options.resolver, options.tokens, options.signer, self.scheme
+            self.registry,
+            options.authorizer,
+            options.resolver,
+            options.tokens,
+            options.signer,
+            self.scheme,
+            Components(storage.checks),
         )
         options.signer.find_uid = self.stored.find_uid
         installer = self._installer = Installer(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from watchkeeper.apis.catalog import ResourceInfo
@@ -14,7 +14,7 @@ from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.reviews import RuleResolver
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.builtin import BuiltinRegistry
-from watchkeeper.registry.component_statuses import ComponentStatuses
+from watchkeeper.registry.component_statuses import Check, ComponentStatuses
 from watchkeeper.registry.connect import NodeProxy, PodConnect, PodLog, ServiceProxy
 from watchkeeper.registry.pods import BindingStore, EvictionStore
 from watchkeeper.registry.reviews import review_stores
@@ -42,12 +42,13 @@ class VirtualResources:
         tokens: TokenReviewer,
         signer: ServiceAccountTokens,
         scheme: Scheme,
+        components: Callable[[], Mapping[str, Check]],
     ) -> None:
         self._registry = registry
         self._scheme = scheme
         self._signer = signer
         self._whole: dict[str, Any] = dict(review_stores(authorizer, resolver, tokens))
-        self._whole["componentstatuses"] = ComponentStatuses()
+        self._whole["componentstatuses"] = ComponentStatuses(components)
         self._parts: dict[tuple[str, str], Callable[[], Any]] = {
             ("nodes", "proxy"): lambda: NodeProxy(self._store("nodes")),
             ("services", "proxy"): lambda: ServiceProxy(self._store("services")),
