@@ -1,6 +1,7 @@
 """Objects that older releases have stored at versions of their day are served as kube-apiserver 1.36 serves them.
 
-`old_objects.json` has them as they are stored, in JSON and in protobuf, and as kube-apiserver answers for them.
+So are those at present versions that lack what came later. `old_objects.json` has them as they are stored, in JSON and
+in protobuf, and as kube-apiserver answers for them.
 """
 
 from __future__ import annotations

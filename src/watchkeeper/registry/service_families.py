@@ -57,6 +57,25 @@ def complete_families(new: Spec, old: Spec | None, configured: Sequence[str]) ->
     return []
 
 
+def complete_stored(service: Spec, configured: Sequence[str]) -> None:
+    """Fill in, in place, what a Service lacks that was stored when addresses and families were no lists."""
+    spec = service.setdefault("spec", {})
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    if not traits.needs_cluster_ip(spec) or spec.get("ipFamilies"):
+        return
+    primary = configured[0]
+    if not traits.is_headless(spec):
+        families = [traits.IPV6 if is_ipv6(address) else traits.IPV4 for address in spec.get("clusterIPs") or ()]
+    elif spec.get("selector"):
+        families = [primary]
+    else:
+        families = [primary, _other(primary)]  # whatever somebody puts into its Endpoints
+    if families:
+        spec["ipFamilies"] = families
+        spec["ipFamilyPolicy"] = traits.SINGLE_STACK if len(families) == 1 else traits.REQUIRE_DUAL_STACK
+
+
 def _is_free(spec: Spec) -> bool:
     """Headless and without a selector: its endpoints are whatever somebody writes."""
     return spec.get("clusterIP") == traits.NONE and not spec.get("selector")

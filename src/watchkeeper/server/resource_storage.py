@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from watchkeeper.apis.protobuf import object_of
@@ -19,14 +19,20 @@ from watchkeeper.storage.interface import Interface, ObjectCodec, StoredObject
 log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
+Completion = Callable[[Object], None]
+"""Changes an object at its hub version in place."""
 
 
 class ResourceStorage:
     """The storages of one factory, for the kinds of one scheme."""
 
-    def __init__(self, factory: StorageFactory, scheme: Scheme) -> None:
+    def __init__(
+        self, factory: StorageFactory, scheme: Scheme, completions: Mapping[GroupResource, Completion] | None = None
+    ) -> None:
+        """`completions`: what else is filled in where an object that another server has stored is read."""
         self._factory = factory
         self._scheme = scheme
+        self._completions = dict(completions or {})
 
     def open(self, spec: StorageSpec) -> Interface:
         """The storage of a resource."""
@@ -42,6 +48,8 @@ class ResourceStorage:
         return self._factory.storage(spec.resource, codec, index_fields=fields)
 
     def _decode_old(self, spec: StorageSpec) -> Callable[[Object], Object]:
+        complete = self._completions.get(spec.resource)
+
         def decode(obj: Object) -> Object:
             has_defaults = takes_defaults(gvk_of(obj))
             obj = current_form(obj)
@@ -49,7 +57,10 @@ class ResourceStorage:
             decoded = kind.decode(obj, None)
             if kind.default is not None and has_defaults:
                 kind.default(decoded)
-            return self._scheme.convert(decoded, spec.kind)
+            converted = self._scheme.convert(decoded, spec.kind)
+            if complete is not None:
+                complete(converted)
+            return converted
 
         return decode
 

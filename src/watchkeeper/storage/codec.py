@@ -3,8 +3,9 @@
 What is stored is JSON in a canonical form: `{"kind":K,"apiVersion":V,"metadata":{…},…}` with all other keys sorted and
 no resourceVersion. So equal objects are equal bytes, and the resourceVersion can be spliced in without parsing: what
 follows the head of a stored value, with `"resourceVersion":"7",` put in behind `"metadata":{`, is the object's tail.
-kube-apiserver's own JSON storage begins alike, so its values are taken as they are, too. What it has stored as protobuf
-is read by whoever knows the messages of the kinds, and becomes JSON when it is written again, which it reads as well.
+kube-apiserver's own JSON begins alike and ends with a newline: such values are decoded as those of another version are,
+because an older release has not filled in what later ones do. What it has stored as protobuf is read by whoever knows
+the messages of the kinds, and becomes JSON when it is written again, which it reads as well.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ _JSON_ONLY = (
 class JsonCodec:
     """Implements `ObjectCodec` for one kind.
 
-    `decode_old` brings an object of another version of the kind, or one that was not JSON, to the hub version, defaults
-    included. `protobuf` reads values that another server has stored in that form. `on_read`, if there is one, is
-    applied to every object read, such as the defaulting of custom resources; values then are parsed and encoded again
-    each time they are read from the store.
+    `decode_old` brings an object of another version of the kind, or one that kube-apiserver has written, to the hub
+    version, defaults included. `protobuf` reads values that another server has stored in that form. `on_read`, if
+    there is one, is applied to every object read, such as the defaulting of custom resources; values then are parsed
+    and encoded again each time they are read from the store.
     """
 
     def __init__(
@@ -112,11 +113,12 @@ class JsonCodec:
     def stored(self, key: str, value: bytes, revision: int) -> StoredObject:
         """Wrap stored bytes at a revision. Raises CorruptObject naming the key."""
         if self._on_read is None and value.startswith(self._starts):
-            # Both heads are equally long. Other writers may end a value with a newline.
+            # Both heads are equally long.
             body = value[self._skip :]
-            if body[-1:] == b"\n":
-                body = body.rstrip()
-            return StoredObject(key, revision, self.head, splice(body, revision), self)
+            if body[-1:] != b"\n":
+                return StoredObject(key, revision, self.head, splice(body, revision), self)
+            if self._decode_old is None:
+                return StoredObject(key, revision, self.head, splice(body.rstrip(), revision), self)
         return self._read(key, value, revision)
 
     def is_current(self, value: bytes) -> bool:
@@ -143,8 +145,9 @@ class JsonCodec:
     def _read(self, key: str, value: bytes, revision: int) -> StoredObject:
         obj = self._parse_value(key, value, revision)
         try:
-            if not value.startswith(self._starts):
-                obj = self._to_hub(key, obj, revision, normal=value[:1] == b"{")
+            foreign = value[-1:] == b"\n" and self._on_read is None
+            if foreign or not value.startswith(self._starts):
+                obj = self._to_hub(key, obj, revision, normal=value[:1] == b"{" and not foreign)
             if self._on_read is not None:
                 obj = self._on_read(obj)
             body = self.body(obj)
