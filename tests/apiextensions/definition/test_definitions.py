@@ -432,3 +432,31 @@ def test_whole_numbers_in_defaults_are_written_without_a_fraction() -> None:
     found = _definition(_version(schema=_schema({"type": "object", "properties": {"x": value}})))
     written = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["x"]
     assert repr([written[k] for k in ("default", "enum", "example")]) == "[2, [2, 2.5], {'a': [1000, 1e+21]}]"
+
+
+def test_defaults_keep_only_what_metadata_of_resources_can_have() -> None:
+    resource = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "bogus": 1, "labels": None}}
+    wrong = {**resource, "metadata": {"labels": {"a": 5}}}
+    embedded = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    properties = {
+        "one": {**embedded, "default": resource},
+        "around": {"type": "object", "properties": {"in": embedded}, "default": {"in": resource}},
+        "none": {**embedded, "default": {**resource, "metadata": None}},
+        "wrong": {**embedded, "default": wrong},
+        "plain": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "default": resource},
+    }
+    definition = _definition(_version(schema={"type": "object", "properties": properties}))
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    found = {name: node["default"] for name, node in schema["properties"].items()}
+    pruned = {**resource, "metadata": {"name": "a"}}
+    assert found == {
+        "one": pruned,
+        "around": {"in": pruned},
+        "none": {**resource, "metadata": {}},
+        "wrong": wrong,
+        "plain": resource,
+    }

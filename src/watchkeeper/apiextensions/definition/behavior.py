@@ -9,7 +9,7 @@ from typing import Any
 
 from watchkeeper.apiextensions.definition.defaults import add_stored_version
 from watchkeeper.apiextensions.definition.model import GROUP, KIND
-from watchkeeper.apiextensions.definition.raw_values import settle_numbers
+from watchkeeper.apiextensions.definition.raw_values import settle_values
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.validation.names import NameRule, name_is_dns_subdomain
 from watchkeeper.meta.field import FieldError, go_quote
@@ -21,13 +21,13 @@ Object = dict[str, Any]
 def _prepare_for_create(definition: Object) -> None:
     definition["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": []}
     add_stored_version(definition)
-    settle_numbers(definition)
+    settle_values(definition)
 
 
 def _prepare_for_update(definition: Object, old: Object) -> None:
     definition["status"] = dict(old.get("status") or {})
     add_stored_version(definition)
-    settle_numbers(definition)
+    settle_values(definition)
 
 
 def _prepare_for_status_update(definition: Object, old: Object) -> None:

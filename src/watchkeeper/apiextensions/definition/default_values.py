@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from typing import Any
 
 from watchkeeper.apiextensions.schema.embedded import (
@@ -15,7 +16,7 @@ from watchkeeper.apiextensions.schema.embedded import (
 from watchkeeper.apiextensions.schema.normalize import compile_normalizer
 from watchkeeper.apiextensions.schema.rule_set import RuleSet
 from watchkeeper.apiextensions.schema.rules import compile_rules
-from watchkeeper.apiextensions.schema.structural import Structural
+from watchkeeper.apiextensions.schema.structural import NotStructural, Structural, read_structural
 from watchkeeper.apiextensions.schema.validator import Validator
 from watchkeeper.meta.field import FieldError, aggregate, in_key_order, invalid
 
@@ -48,16 +49,47 @@ def _walk(node: Structural, path: str, meta: str | None, errors: list[FieldError
         _walk(child, f"{path}.properties[{name}]", inner, errors, pruned)
 
 
+def settle_metadata(schema: dict[str, Any]) -> None:
+    """Drop from the defaults of a schema, in place, what the metadata of resources in them cannot have.
+
+    Those that are wrong otherwise, and schemas that are not structural, are left to validation.
+    """
+    try:
+        root = read_structural(schema)
+    except NotStructural:
+        return
+    _settle(root.as_resource(), inside=False)
+
+
+def _settle(node: Structural, *, inside: bool) -> None:
+    """`inside`: whether the node is, or is in, the kind, apiVersion or metadata of a resource."""
+    inside = inside and not node.embedded
+    if node.has_default and not inside:
+        # A default that cannot be coerced stays, for the error to show it.
+        with suppress(CoercionError):
+            node.source["default"] = _coerced(node, "")
+    if node.items is not None:
+        _settle(node.items, inside=inside)
+    for name, child in node.properties.items():
+        _settle(child, inside=inside or (node.embedded and name in _META))
+
+
+def _coerced(node: Structural, where: str) -> Any:
+    """The default with the metadata of all resources in it decoded. Raises CoercionError."""
+    value = copy.deepcopy(node.default)
+    if node.embedded and isinstance(value, dict):
+        coerce_resource(value, None, where)
+    coerce = compile_coercer(node)
+    if coerce is not None:
+        coerce(value, None, where)
+    return value
+
+
 def _resource_errors(node: Structural, where: str) -> list[FieldError]:
     """What is wrong with the metadata of resources in a default, the default itself included."""
     errors: list[FieldError] = []
-    value = copy.deepcopy(node.default)
     try:
-        if node.embedded and isinstance(value, dict):
-            coerce_resource(value, None, where)
-        coerce = compile_coercer(node)
-        if coerce is not None:
-            coerce(value, None, where)
+        value = _coerced(node, where)
     except CoercionError as problem:
         return [problem.error]
     if node.embedded and isinstance(value, dict):
