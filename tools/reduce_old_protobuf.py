@@ -60,6 +60,13 @@ def _json_names(text: str) -> dict[tuple[str, str], str]:
     }
 
 
+def differing_messages(old: OldMessages, message: str, served: str) -> dict[str, Fields]:
+    """A message and those that it holds, as far as they differ from those of the served version."""
+    found: dict[str, Fields] = {}
+    _differing(old, message, served, found)
+    return found
+
+
 def _differing(old: OldMessages, message: str, served: str, differing: dict[str, Fields]) -> bool:
     """Whether a message has anything that the served one has not; then it is put into `differing`."""
     if message in differing:
@@ -90,8 +97,10 @@ def main() -> None:
         if gvk.group == "apiregistration.k8s.io":
             continue
         served = "k8s.io." + schema_data().kinds[current].name.removeprefix("io.k8s.")
-        if _differing(old, message_name(gvk), served, differing):
+        found = differing_messages(old, message_name(gvk), served)
+        if found:
             print(f"{gvk.api_version} {gvk.kind}")
+        differing |= found
     OUTPUT.write_bytes(gzip.compress(json.dumps(differing, separators=(",", ":"), sort_keys=True).encode(), mtime=0))
     print(f"{len(differing)} messages, {OUTPUT.stat().st_size} bytes")
 

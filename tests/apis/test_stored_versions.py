@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from watchkeeper.apis.protobuf import object_of
 from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.apis.stored_versions import CURRENT, current_form, message_name
 from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.runtime.protobuf_writer import write_envelope
 
 SCHEMA = {"openAPIV3Schema": {"type": "object"}}
 COLUMN = {"name": "Size", "type": "integer"}
@@ -112,6 +114,30 @@ def test_kinds_of_extensions_are_in_the_groups_that_they_moved_to() -> None:
     found = current_form(policy)
     assert found["apiVersion"] == "networking.k8s.io/v1"
     assert found["spec"]["policyTypes"] == ["Ingress", "Egress"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "current"),
+    [
+        (("scheduling.k8s.io/v1alpha1", "PriorityClass"), {"value": 7}),
+        (("batch/v2alpha1", "CronJob"), {"spec": {"schedule": "@daily"}}),
+    ],
+)
+def test_versions_that_kube_apiserver_has_forgotten_are_as_those_that_followed_them(
+    stored: tuple[str, str], current: dict[str, Any]
+) -> None:
+    version, kind = stored
+    found = current_form({"apiVersion": version, "kind": kind, **current})
+    assert found == {"apiVersion": version.partition("/")[0] + "/v1", "kind": kind, **current}
+
+
+def test_the_first_priority_levels_had_assured_shares() -> None:
+    level = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1alpha1", "kind": "PriorityLevelConfiguration"}
+    message = b"\x12\x0b\n\x07Limited\x12\x00"  # spec {type: Limited, limited: {}}
+    read = object_of(write_envelope(level["apiVersion"], level["kind"], message))
+    found = current_form(read)
+    assert found["apiVersion"] == "flowcontrol.apiserver.k8s.io/v1"
+    assert found["spec"] == {"type": "Limited", "limited": {"nominalConcurrencyShares": 30}}
 
 
 def test_messages_of_versions_that_are_described_no_more_are_those_of_their_successors() -> None:
