@@ -70,6 +70,21 @@ def test_a_body_without_a_kind_is_unrecognized(api: Any, kit: Any) -> None:
     )
 
 
+def test_a_number_beyond_all_floats_cannot_be_handled(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    request = urllib.request.Request(
+        api.handle.url + path,
+        f'{{"apiVersion":"{api.group}/v1","kind":"Widget","metadata":{{"name":"n"}},"spec":{{"n":1e400}}}}'.encode(),
+        {"Authorization": f"Bearer {api.handle.token}", "Content-Type": "application/json"},
+    )
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request)
+    assert json.loads(refused.value.read())["message"] == (
+        'Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number 1e400 into Go value of '
+        "type float64"
+    )
+
+
 def test_metadata_alone_has_no_empty_continue_and_a_list_of_one_object_is_none(api: Any, kit: Any) -> None:
     path = api.install(kit.version())
     api.call("POST", path, api.widget("a", {}))

@@ -11,6 +11,7 @@ from watchkeeper.runtime.strict import in_path_order, warnings_of
 
 SCHEME = builtin_scheme()
 CONFIG_MAP = SCHEME.kind(GroupVersionKind("", "v1", "ConfigMap"))
+POD = SCHEME.kind(GroupVersionKind("", "v1", "Pod"))
 HPA_V1 = SCHEME.kind(GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler"))
 DEPLOYMENT = SCHEME.kind(GroupVersionKind("apps", "v1", "Deployment"))
 
@@ -110,6 +111,37 @@ def test_a_number_that_does_not_fit_is_shown_as_it_was_written(number: str) -> N
     assert refusal(body, DEPLOYMENT).endswith(
         f"json: cannot unmarshal number {number} into Go struct field DeploymentSpec.spec.replicas of type int32"
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "quantity"),
+    [
+        ("1e3", "1e3"),
+        ("1E3", "1E3"),
+        ("1000.0", "1k"),
+        ("1.25e-1", "1.25e-1"),
+        ("1e400", "10e399"),
+        ("1e-400", "1e-3"),
+        ("0.000000001", "1m"),
+        ("123456789012345678901234567890", "123456789012345678901234567890"),
+    ],
+)
+def test_a_quantity_that_is_a_number_is_read_as_it_is_written(number: str, quantity: str) -> None:
+    body = b'{"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":%b}}}]}}' % number.encode()
+    for _ in range(2):  # what is known of one spec must not be taken for another one
+        (container,) = decode_body(SCHEME, POD, body, strict=True).obj["spec"]["containers"]
+        assert container["resources"]["limits"] == {"cpu": quantity}
+    exact = decode_body(SCHEME, POD, body.replace(number.encode(), b"1000"), strict=True).obj
+    assert exact["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "1k"}
+
+
+def test_a_number_beyond_all_floats_counts_where_it_is_looked_at() -> None:
+    found = decode(b'{"metadata":{"name":"n"},"odd":1e400}')
+    assert (found.obj["metadata"], found.errors) == ({"name": "n"}, ['unknown field "odd"'])
+    assert "number 1e400 into Go struct field ObjectMeta.metadata.generation of type int64" in refusal(
+        b'{"metadata":{"generation":1e400}}'
+    )
+    assert decode(b"metadata: {name: x, labels: {a: 1e400}}", yaml=True).obj["metadata"]["labels"] == {"a": "1e400"}
 
 
 def test_another_version_of_the_kind_is_decoded_but_does_not_match() -> None:

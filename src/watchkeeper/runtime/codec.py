@@ -15,10 +15,12 @@ import orjson
 from watchkeeper.meta.errors import ApiError, bad_request, internal_error
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.alike import MARK, KnownSpec, Specs
-from watchkeeper.runtime.json_text import JsonError, number_as_written, read_json
+from watchkeeper.runtime.decode import decode_sent
+from watchkeeper.runtime.json_text import HugeNumber, JsonError, number_as_written, read_as_written, read_json
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields, settled
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Object, Scheme
 from watchkeeper.runtime.strict import strict_errors, strict_text
+from watchkeeper.runtime.unmarshal import TextWanted, unmarshal
 from watchkeeper.runtime.yaml import load_yaml, repeated_text
 from watchkeeper.values import value
 
@@ -70,8 +72,13 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
     kind is decoded as that; `check_version` refuses it where it must be refused, which is after strict errors.
     """
     alike = _parse_alike(expected.specs, body) if expected.specs is not None and strict and not yaml else None
+    huge: HugeNumber | None = None
+    repeated: Pairs | list[str] | None = None
     try:
-        parsed, repeated = (alike[0], None) if alike is not None else _parse(body, yaml=yaml)
+        try:
+            parsed, repeated = (alike[0], None) if alike is not None else _parse(body, yaml=yaml)
+        except HugeNumber as error:
+            parsed, huge = read_as_written(body), error
         gvk = _said_kind(parsed, expected.gvk)
     except ValueError as error:
         raise unrecognized(expected, body, str(error)) from None
@@ -89,7 +96,13 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
                 unknown: list[str] = []
                 return Decoded(_around(kind, alike[1], parsed, unknown), kind, unknown)
             parsed, repeated = _parse(body, yaml=False)
-        return _decode(kind, expected, {} if parsed is None else parsed, repeated, strict=strict, body=body)
+        parsed = {} if parsed is None else parsed
+        if huge is not None:
+            return _decode_as_written(kind, expected, parsed, huge, strict=strict)
+        try:
+            return _decode(kind, expected, parsed, repeated, strict=strict, body=body, sent=not yaml and not repeated)
+        except TextWanted:
+            return _decode_as_written(kind, expected, read_as_written(body), None, strict=strict)
     except (DecodeError, NotRegistered) as error:
         why = _not_registered(error, expected) if isinstance(error, NotRegistered) else str(error)
         if not yaml and isinstance(error, DecodeError):
@@ -209,6 +222,8 @@ def _parse(body: bytes, *, yaml: bool) -> tuple[Any, Pairs | list[str] | None]:
         return load_yaml(body, lines), lines
     try:
         parsed = read_json(body)
+    except HugeNumber:
+        raise
     except JsonError as error:
         raise _header_error(str(error)) from None
     if isinstance(parsed, dict) and repeats_fields(body, parsed):
@@ -318,39 +333,63 @@ def _keep(obj: Object, unknown: list[str] | None) -> Object:
     return obj
 
 
+def _decode_as_written(kind: Kind, expected: Kind, parsed: Any, huge: HugeNumber | None, *, strict: bool) -> Decoded:
+    """Decode what has numbers that are more than their value. Raises DecodeError."""
+    if not kind.builtin and huge is not None:
+        raise DecodeError(str(huge))
+    unknown: list[str] = []
+    obj = _named(kind, unmarshal(kind.schema, parsed, unknown if strict else None, guesses=False))
+    _check_convertible(kind, expected)
+    return Decoded(obj, kind, unknown)
+
+
 def _decode(
-    kind: Kind, expected: Kind, parsed: Any, repeated: Pairs | list[str] | None, *, strict: bool, body: bytes = b""
+    kind: Kind,
+    expected: Kind,
+    parsed: Any,
+    repeated: Pairs | list[str] | None,
+    *,
+    strict: bool,
+    body: bytes = b"",
+    sent: bool = False,
 ) -> Decoded:
+    """`sent`: whether numbers can be looked up in the body; then TextWanted is raised for a quantity that is one."""
     if isinstance(repeated, Pairs) and kind.builtin:
         parsed = settled(kind.schema, repeated)
     unknown: list[str] = []
     if kind.specs is not None and strict and repeated is None:
-        obj = _decode_alike(kind, kind.specs, parsed, unknown, body)
+        obj = _decode_alike(kind, kind.specs, parsed, unknown, body, sent=sent)
     else:
-        obj = _complete(kind, parsed, unknown if strict else None)
+        obj = _complete(kind, parsed, unknown if strict else None, sent=sent)
     if expected.builtin:
         _check_convertible(kind, expected)
     return Decoded(obj, kind, _strict_errors(kind, unknown, repeated) if strict else [])
 
 
-def _complete(kind: Kind, parsed: Any, unknown: list[str] | None) -> Object:
+def _complete(kind: Kind, parsed: Any, unknown: list[str] | None, *, sent: bool = False) -> Object:
     """A parsed body decoded and defaulted."""
-    obj = kind.decode(parsed, unknown)
+    if sent and kind.builtin:
+        return _named(kind, decode_sent(kind.schema, parsed, unknown))
+    return _named(kind, kind.decode(parsed, unknown))
+
+
+def _named(kind: Kind, obj: Object) -> Object:
+    """A decoded object with its kind and version, defaulted."""
     obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
     if kind.default is not None:
         kind.default(obj)
     return obj
 
 
-def _decode_alike(kind: Kind, specs: Specs, parsed: Object, unknown: list[str], body: bytes) -> Object:
+def _decode_alike(kind: Kind, specs: Specs, parsed: Object, unknown: list[str], body: bytes, *, sent: bool) -> Object:
     """The same, where the spec need not be looked at if one like it was."""
     spec = parsed.get("spec")
     key = specs.key(spec) if spec.__class__ is dict else None
     if key is None:
-        return _complete(kind, parsed, unknown)
+        return _complete(kind, parsed, unknown, sent=sent)
     known = specs.find(key)
     if known is None:
-        obj = _complete(kind, parsed, unknown)
+        obj = _complete(kind, parsed, unknown, sent=sent)
         if not unknown:
             specs.add(key, obj["spec"])
         return obj

@@ -60,6 +60,15 @@ def compile_decoder(schema: Schema) -> Decoder:
     return decode
 
 
+def decode_sent(schema: Schema, obj: Object, unknown: list[str] | None) -> Object:
+    """The same for an object whose text is at hand. Raises TextWanted, too, and may have changed the object then."""
+    try:
+        decoded: Object = _struct(schema)(obj)
+    except _STOPS:
+        decoded = unmarshal(schema, obj, unknown, guesses=False)
+    return decoded
+
+
 _SOURCE = """
 def make(plain, walks, empties, drop, without, {parameters}):
     def walk(obj):

@@ -27,6 +27,27 @@ class JsonError(ValueError):
     """A text that is no JSON, or more than is read."""
 
 
+class HugeNumber(JsonError):
+    """A number that is beyond all floats."""
+
+
+class WrittenNumber(float):
+    """A number with its text, of which the value may be but an approximation, if not infinite.
+
+    Only for those who decode: it cannot be written as JSON.
+    """
+
+    __slots__ = ("text",)
+
+    def __new__(cls, text: str) -> WrittenNumber:
+        """A number as JSON spells it."""
+        found = super().__new__(cls, text)
+        found.text = text
+        return found
+
+    text: str
+
+
 def read_json(data: bytes) -> Any:
     """Parse JSON. Whole numbers beyond 64 bits become floats. Raises JsonError."""
     try:
@@ -62,7 +83,7 @@ def read_leniently(data: bytes, object_pairs_hook: Callable[[list[tuple[str, Any
     def number(text: str) -> float:
         found = float(text)
         if found in (float("inf"), float("-inf")):
-            raise JsonError(f"json: cannot unmarshal number {text} into Go value of type float64")
+            raise HugeNumber(f"json: cannot unmarshal number {text} into Go value of type float64")
         return found
 
     def whole(text: str) -> int | float:
@@ -72,6 +93,25 @@ def read_leniently(data: bytes, object_pairs_hook: Callable[[list[tuple[str, Any
     text = data.decode(errors="replace")
     try:
         return _mended(json.loads(text, parse_float=number, parse_int=whole, object_pairs_hook=object_pairs_hook))
+    except RecursionError:
+        raise JsonError(_TOO_DEEP) from None
+
+
+def read_as_written(data: bytes) -> Any:
+    """Parse well-formed JSON, with a `WrittenNumber` for each number that is not an integer of 64 bits.
+
+    Raises JsonError for what is nested too deep.
+    """
+
+    def whole(text: str) -> int | float:
+        found = int(text) if len(text) <= 20 else 2**64
+        return found if -(2**63) <= found < 2**64 else WrittenNumber(text)
+
+    text = data.decode(errors="replace")
+    try:
+        if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+            check_depth(json.loads(text, parse_float=lambda _: 0, parse_int=lambda _: 0))
+        return _mended(json.loads(text, parse_float=WrittenNumber, parse_int=whole))
     except RecursionError:
         raise JsonError(_TOO_DEEP) from None
 

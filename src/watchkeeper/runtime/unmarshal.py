@@ -8,11 +8,13 @@ one counts; a text that a self-decoding type (a quantity, a time) refuses ends d
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.meta.field import go_quote
 from watchkeeper.runtime.base64_text import Base64Error, base64_of, canonical_base64
+from watchkeeper.runtime.json_text import WrittenNumber
 from watchkeeper.runtime.quantity import QuantityError, canonical_quantity
 from watchkeeper.runtime.schema import Field, Omit, Schema, SchemaType
 from watchkeeper.runtime.scheme import DecodeError, Object
@@ -40,9 +42,17 @@ INT_RANGES = {
 }
 
 
-def unmarshal(schema: Schema, obj: Any, unknown: list[str] | None) -> Object:
-    """Decode an object of a built-in kind, in place where it can; appends to `unknown`. Raises DecodeError."""
-    walk = _Unmarshal(unknown)
+class TextWanted(Exception):
+    """A quantity is a number whose text decides what it is: 1e3 and 1000.0 are not written alike."""
+
+
+def unmarshal(schema: Schema, obj: Any, unknown: list[str] | None, *, guesses: bool = True) -> Object:
+    """Decode an object of a built-in kind, in place where it can; appends to `unknown`. Raises DecodeError.
+
+    Where a quantity is a float its text is guessed from the value. Without `guesses`, raises TextWanted instead: then
+    numbers are to be given as `WrittenNumber`.
+    """
+    walk = _Unmarshal(unknown, guesses=guesses)
     try:
         value = walk.value(schema, obj, "")
     except _Refused as error:
@@ -91,8 +101,9 @@ def _shown_fields(schema: Schema) -> tuple[Field, ...]:
 class _Unmarshal:
     """One decoding: collects unknown fields and the first wrong type."""
 
-    def __init__(self, unknown: list[str] | None) -> None:
+    def __init__(self, unknown: list[str] | None, *, guesses: bool = True) -> None:
         self._unknown = unknown
+        self._guesses = guesses
         self._seen: set[str] = set(unknown or ())
         self._fields: list[str] = []
         self._struct = ""
@@ -210,6 +221,10 @@ class _Unmarshal:
         return found or 0
 
     def _quantity(self, value: Any) -> str:
+        if isinstance(value, WrittenNumber):
+            value = value.text
+        elif isinstance(value, float) and not self._guesses:
+            raise TextWanted
         text = value if isinstance(value, str) else "" if isinstance(value, (bool, list, dict)) else str(value)
         try:
             return canonical_quantity(text)
@@ -222,7 +237,9 @@ class _Unmarshal:
     def _whole(self, value: Any, low: int, high: int, go_type: str) -> int | None:
         if value.__class__ is int and low <= value <= high:
             return value
-        if value.__class__ in (int, float):
+        if value.__class__ is WrittenNumber:
+            self._save(f"number {value.text}", go_type)
+        elif value.__class__ in (int, float):
             shown = int(value) if float(value).is_integer() and abs(value) < 1e21 else value
             self._save(f"number {shown}", go_type)
         else:
@@ -230,6 +247,11 @@ class _Unmarshal:
         return None
 
     def _number(self, schema: Schema, value: Any) -> Any:
+        if value.__class__ is WrittenNumber:
+            if math.isinf(value):
+                self._save(f"number {value.text}", schema.go_type)
+                return None
+            value = float(value)
         if value.__class__ is float:
             return int(value) if value.is_integer() and -(2**63) <= value < 2**64 else value
         return value if value.__class__ is int else self._mismatch(schema, value)
@@ -242,13 +264,14 @@ class _Unmarshal:
             return value
         if value.__class__ is int and -(2**31) <= value < 2**31:
             return value
-        number = value.__class__ in (int, float)
-        raise _WrongType(f"number {value}" if number else _described(value), "int32")
+        number = value.__class__ in (int, float, WrittenNumber)
+        shown = value.text if value.__class__ is WrittenNumber else value
+        raise _WrongType(f"number {shown}" if number else _described(value), "int32")
 
     def _any(self, schema: Schema, value: Any, path: str) -> Any:
         form = schema.format
         if not form.startswith("schema-or-"):
-            return value
+            return value if self._guesses else plain_numbers(value)
         assert schema.element is not None
         if value.__class__ is dict:
             return self._nested(schema.element, value)
@@ -267,7 +290,7 @@ class _Unmarshal:
 
     def _nested(self, schema: Schema, value: Any) -> Any:
         """A schema that a self-decoding type decodes by itself: leniently, and its errors end the outer decoding."""
-        walk = _Unmarshal(None)
+        walk = _Unmarshal(None, guesses=self._guesses)
         found = walk.value(schema, value, "")
         if walk._first_wrong is not None:
             raise walk._first_wrong
@@ -295,6 +318,19 @@ class _Unmarshal:
             return f"json: cannot unmarshal {error.found} into Go value of type {error.wanted}"
         where = f"{self._struct}.{'.'.join(self._fields)}"
         return f"json: cannot unmarshal {error.found} into Go struct field {where} of type {error.wanted}"
+
+
+def plain_numbers(value: Any) -> Any:
+    """A value with floats for all `WrittenNumber`. Raises DecodeError for what is beyond them."""
+    if isinstance(value, dict):
+        return {key: plain_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain_numbers(item) for item in value]
+    if not isinstance(value, WrittenNumber):
+        return value
+    if math.isinf(value):
+        raise DecodeError(f"json: cannot unmarshal number {value.text} into Go value of type float64")
+    return float(value)
 
 
 def _described(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -31,6 +32,6 @@ def resolve(text: str) -> Any:
         value = int(match[1] + match[group][:80], base)
         if -(2**63) <= value < 2**63 or (not match[1] and value < 2**64):
             return value
-    if _FLOAT.fullmatch(plain):
-        return float(plain)
+    if _FLOAT.fullmatch(plain) and not math.isinf(number := float(plain)):
+        return number
     return text
