@@ -146,6 +146,14 @@ def test_a_body_that_is_no_list_of_operations_is_a_bad_request(body: bytes) -> N
     assert raised.value.message.startswith("error decoding patch: ")
 
 
+def test_a_number_beyond_all_floats_is_told_of_as_a_value() -> None:
+    with pytest.raises(ApiError) as raised:
+        JsonPatch(b'[{"op":"add","path":"/a","value":1e400}]')
+    assert raised.value.message == (
+        "error decoding patch: json: cannot unmarshal number 1e400 into Go struct field jsonPatchOp.value of type float64"
+    )
+
+
 def test_null_is_a_patch_without_operations() -> None:
     assert JsonPatch(b"null").apply({"a": 1}) == {"a": 1}
 

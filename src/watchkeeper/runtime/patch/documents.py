@@ -6,7 +6,7 @@ from typing import Any
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.runtime.json_text import JsonError, read_json
+from watchkeeper.runtime.json_text import HugeNumber, JsonError, read_json
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
 
 Object = dict[str, Any]
@@ -14,11 +14,16 @@ Object = dict[str, Any]
 _JSON_TYPES = {bool: "bool", str: "string", int: "number", float: "number", dict: "object", list: "array"}
 
 
-def read_document(body: bytes, *, prefix: str) -> Any:
-    """The JSON value of a body. Raises a 400 that says what is wrong with it, after `prefix`."""
+def read_document(body: bytes, *, prefix: str, huge: bool = False) -> Any:
+    """The JSON value of a body. Raises a 400 that says what is wrong with it, after `prefix`.
+
+    With `huge`, HugeNumber is raised as it is.
+    """
     try:
         return read_json(body)
     except JsonError as error:
+        if huge and isinstance(error, HugeNumber):
+            raise
         raise errors.bad_request(f"{prefix}{error}") from error
 
 

@@ -14,7 +14,7 @@ import orjson
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.runtime.json_text import JsonError, read_json
+from watchkeeper.runtime.json_text import HugeNumber, JsonError, read_json
 from watchkeeper.runtime.patch.documents import go_mismatch, mismatch, read_document
 from watchkeeper.runtime.patch.spelling import as_spelled
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
@@ -45,7 +45,11 @@ class JsonPatch:
 
     def __init__(self, body: bytes) -> None:
         """Raises a 400 for what is no list of operations, a 413 for too many."""
-        operations = read_document(body, prefix=_PREFIX)
+        try:
+            operations = read_document(body, prefix=_PREFIX, huge=True)
+        except HugeNumber as error:
+            why = str(error).replace("Go value", "Go struct field jsonPatchOp.value")
+            raise errors.bad_request(f"{_PREFIX}{why}") from error
         operations = [] if operations is None else operations
         if not isinstance(operations, list):
             raise mismatch(operations, "value of type []handlers.jsonPatchOp", prefix=_PREFIX)
