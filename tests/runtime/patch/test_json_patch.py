@@ -150,7 +150,8 @@ def test_a_number_beyond_all_floats_is_told_of_as_a_value() -> None:
     with pytest.raises(ApiError) as raised:
         JsonPatch(b'[{"op":"add","path":"/a","value":1e400}]')
     assert raised.value.message == (
-        "error decoding patch: json: cannot unmarshal number 1e400 into Go struct field jsonPatchOp.value of type float64"
+        "error decoding patch: json: cannot unmarshal number 1e400 into Go struct field jsonPatchOp.value of type "
+        "float64"
     )
 
 
