@@ -5,9 +5,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from aetcd.rpc import rpc_pb2
 from etcd_fixtures import empty_store, needs_etcd, run, shared_cluster
 
 from watchkeeper.kv.errors import Unavailable
+from watchkeeper.kv.etcd.members import connect
 from watchkeeper.kv.etcd.store import EtcdKV
 from watchkeeper.kv.etcd.watching import EtcdWatch, WatchState
 from watchkeeper.testing.kv_suite.case import next_batch, put, summary, take
@@ -94,6 +96,29 @@ def test_what_a_member_runs_is_not_waited_for_as_long_as_an_answer() -> None:
             assert asyncio.get_running_loop().time() - start < 6
         finally:
             shared_cluster().members[0].resume()
+
+    with_watch(scenario)
+
+
+def test_progress_is_asked_for_only_of_a_member_whose_version_is_known_to_tell_the_truth() -> None:
+    """The stream goes over to an older member while the first one says what it runs."""
+
+    async def scenario(kv: EtcdKV, watch: EtcdWatch) -> None:
+        first, (older,) = watch.member, connect(kv._cluster.config)
+        assert first is not None
+        first.version, older.version = None, "3.5.1"
+
+        async def status(request: Any, **options: Any) -> Any:
+            watch.member = older
+            return rpc_pb2.StatusResponse(version="3.6.0", header=rpc_pb2.ResponseHeader(cluster_id=kv._cluster.id))
+
+        first.status = status
+        try:
+            assert not await kv.request_progress(watch)
+            assert first.version == "3.6.0"
+            assert watch._asking is None
+        finally:
+            await older.close()
 
     with_watch(scenario)
 

@@ -160,9 +160,12 @@ class EtcdKV:
         self._cluster.check_open()
         if not isinstance(watch, EtcdWatch):
             raise TypeError(f"{watch!r} is not a watch of this store")
-        member = watch.member
-        if member is None or not tells_progress_on_demand(await self._version(member)):
-            return False
+        judged = None
+        # While a member is asked what it runs, the stream may go over to another, whose version counts then.
+        while judged is None or judged is not watch.member:
+            judged = watch.member
+            if judged is None or not tells_progress_on_demand(await self._version(judged)):
+                return False
         await watch.request_progress()
         return True
 
