@@ -50,7 +50,7 @@ def load_credentials(options: ServeOptions) -> Credentials:
             raise StartupError(f"cannot read the token file {options.token_auth_file}: {error}") from error
     users[token] = ADMIN
     ca_pem, context = b"", None
-    if options.tcp and not options.insecure_http:
+    if options.tls:
         if options.tls_cert is not None and options.tls_key is not None:
             context = server_context(options.tls_cert, options.tls_key, options.client_ca)
         else:

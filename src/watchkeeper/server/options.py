@@ -95,7 +95,7 @@ class ServeOptions:
     service_account_signing_key_file: Path | None = None
     """The key of service account tokens, which servers on one store share; None is one of this server's own."""
     anonymous_auth: bool = True
-    """Whether requests without credentials are `system:anonymous`; with `AlwaysAllow` they never are."""
+    """Whether requests without credentials are `system:anonymous`; with `AlwaysAllow` only where TLS is not served."""
     service_cluster_ip_range: tuple[str, ...] = (DEFAULT_NETWORK,)
     """The networks that Services get addresses from: one, or one per IP family, the preferred family first."""
     service_node_port_range: str = "-".join(map(str, DEFAULT_NODE_PORTS))
@@ -145,6 +145,11 @@ class ServeOptions:
     shutdown_grace: float = 10.0
     log_format: str = "text"
     log_level: str = "info"
+
+    @property
+    def tls(self) -> bool:
+        """Whether it serves TLS; otherwise plain HTTP alone."""
+        return self.tcp and not self.insecure_http
 
     def check(self) -> None:
         """Raises StartupError for what cannot be meant."""

@@ -273,9 +273,12 @@ class Server:
         return sockets
 
     def _takes_anonymous(self) -> bool:
-        """Whether requests need no credentials. Where everybody may do everything they do (as with kube-apiserver)."""
+        """Whether requests need no credentials. Where everybody may do everything they do, as with kube-apiserver.
+
+        Not over plain HTTP alone, which kube-apiserver lacks: clients in Go send no credentials there.
+        """
         options = self.options
-        if options.anonymous_auth and options.authorization == "AlwaysAllow":
+        if options.anonymous_auth and options.authorization == "AlwaysAllow" and options.tls:
             log.info("requests without credentials are refused, as --authorization AlwaysAllow asks no further")
             return False
         return options.anonymous_auth
