@@ -1,4 +1,4 @@
-"""Posts JSON to webhooks over HTTP/1.1: enough of a client for that, which costs nothing until it is used.
+"""Posts JSON to webhooks, and asks components how they are, over HTTP/1.1: a client for that and no more.
 
 Connections are kept and used again. Errors say what Go's client would say, because they end up in messages that people
 search for.

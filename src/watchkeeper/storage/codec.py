@@ -121,10 +121,6 @@ class JsonCodec:
                 return StoredObject(key, revision, self.head, splice(body.rstrip(), revision), self)
         return self._read(key, value, revision)
 
-    def is_current(self, value: bytes) -> bool:
-        """Whether a value was written at the hub version, so that writing it again would not bring it there."""
-        return value.startswith(self._starts)
-
     def wrap(self, key: str, body: bytes, revision: int) -> StoredObject:
         """A StoredObject of an encoding without head that `body` has made."""
         return StoredObject(key, revision, self.head, splice(body, revision), self)
