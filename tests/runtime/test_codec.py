@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
 import pytest
 
 from watchkeeper.apis.builtin import builtin_scheme
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.codec import Decoded, check_strict, check_version, decode_body, decode_options, encode
-from watchkeeper.runtime.scheme import Kind
+from watchkeeper.runtime.scheme import Kind, gvk_of
 from watchkeeper.runtime.strict import in_path_order, warnings_of
 
 SCHEME = builtin_scheme()
@@ -142,6 +146,80 @@ def test_a_number_beyond_all_floats_counts_where_it_is_looked_at() -> None:
         b'{"metadata":{"generation":1e400}}'
     )
     assert decode(b"metadata: {name: x, labels: {a: 1e400}}", yaml=True).obj["metadata"]["labels"] == {"a": "1e400"}
+
+
+EVERYWHERE: dict[str, dict[str, Any]] = {
+    "Pod": {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": "n",
+            "labels": {"a": "b"},
+            "generation": 1,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "managedFields": [{"manager": "m", "operation": "Update", "fieldsV1": {"f:a": {}}}],
+        },
+        "spec": {
+            "hostNetwork": True,
+            "containers": [
+                {
+                    "name": "c",
+                    "args": ["a"],
+                    "resources": {"limits": {"cpu": "1"}},
+                    "livenessProbe": {"httpGet": {"port": 80}},
+                }
+            ],
+        },
+    },
+    "CustomResourceDefinition": {
+        "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "spec": {
+            "versions": [
+                {
+                    "name": "v1",
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "items": {"type": "string", "maximum": 1, "enum": ["a"], "default": {"a": 1}},
+                            "additionalProperties": {"type": "string"},
+                        }
+                    },
+                }
+            ]
+        },
+    },
+    "Secret": {"kind": "Secret", "apiVersion": "v1", "data": {"a": "YQ=="}},
+}
+
+
+def replaced_everywhere(value: Any, by: str) -> Iterator[Any]:
+    """The value with one part of it, or all of it, replaced."""
+    yield by
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        for other in replaced_everywhere(item, by):
+            changed = value.copy()
+            changed[key] = other
+            yield changed
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "1e3", "1.5", "123456789012345678901234567890"])
+@pytest.mark.parametrize("kind", EVERYWHERE)
+def test_a_number_anywhere_is_decoded_or_refused(kind: str, number: str) -> None:
+    expected = SCHEME.kind(gvk_of(EVERYWHERE[kind]))
+    refused = 0
+    bodies = [
+        orjson.dumps(b).replace(b'"NUMBER"', number.encode()) for b in replaced_everywhere(EVERYWHERE[kind], "NUMBER")
+    ]
+    for body in bodies:
+        try:
+            decoded = decode_body(SCHEME, expected, body, strict=True)
+        except ApiError as error:
+            assert error.code == 400
+            refused += 1
+        else:
+            assert orjson.loads(orjson.dumps(decoded.obj)) == decoded.obj
+    assert len(bodies) // 2 < refused <= len(bodies)
 
 
 def test_another_version_of_the_kind_is_decoded_but_does_not_match() -> None:

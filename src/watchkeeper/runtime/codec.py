@@ -20,7 +20,7 @@ from watchkeeper.runtime.json_text import HugeNumber, JsonError, number_as_writt
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields, settled
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Object, Scheme
 from watchkeeper.runtime.strict import strict_errors, strict_text
-from watchkeeper.runtime.unmarshal import TextWanted, unmarshal
+from watchkeeper.runtime.unmarshal import TextWanted, described, unmarshal
 from watchkeeper.runtime.yaml import load_yaml, repeated_text
 from watchkeeper.values import value
 
@@ -297,8 +297,7 @@ def _text_of(parsed: Object, name: str) -> str:
 
 
 def _header_mismatch(value: Any, where: str) -> JsonError:
-    names = {bool: "bool", str: "string", int: "number", float: "number", list: "array", dict: "object"}
-    return _header_error(f"json: cannot unmarshal {names[type(value)]} into {where}")
+    return _header_error(f"json: cannot unmarshal {described(value)} into {where}")
 
 
 def _header_error(why: str) -> JsonError:

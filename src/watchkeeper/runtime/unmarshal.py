@@ -192,7 +192,7 @@ class _Unmarshal:
             return self._bytes(value)
         if value.__class__ is not str:
             if form in ("date-time", "micro-time"):
-                raise _WrongType(_described(value), "string")
+                raise _WrongType(described(value), "string")
             return self._mismatch(schema, value)
         try:
             if form == "date-time":
@@ -208,7 +208,7 @@ class _Unmarshal:
         if value.__class__ is list:
             return base64_of([self._octet(item) for item in value])
         if value.__class__ is not str:
-            self._save(_described(value), "[]uint8")
+            self._save(described(value), "[]uint8")
             return None
         try:
             return canonical_base64(value)
@@ -243,7 +243,7 @@ class _Unmarshal:
             shown = int(value) if float(value).is_integer() and abs(value) < 1e21 else value
             self._save(f"number {shown}", go_type)
         else:
-            self._save(_described(value), go_type)
+            self._save(described(value), go_type)
         return None
 
     def _number(self, schema: Schema, value: Any) -> Any:
@@ -266,7 +266,7 @@ class _Unmarshal:
             return value
         number = value.__class__ in (int, float, WrittenNumber)
         shown = value.text if value.__class__ is WrittenNumber else value
-        raise _WrongType(f"number {shown}" if number else _described(value), "int32")
+        raise _WrongType(f"number {shown}" if number else described(value), "int32")
 
     def _any(self, schema: Schema, value: Any, path: str) -> Any:
         form = schema.format
@@ -285,7 +285,7 @@ class _Unmarshal:
             return [self._nested(schema.element, item) for item in value]
         if any(item.__class__ is not str for item in value):
             wrong = next(item for item in value if item.__class__ is not str)
-            raise _WrongType(_described(wrong), "string")
+            raise _WrongType(described(wrong), "string")
         return value
 
     def _nested(self, schema: Schema, value: Any) -> Any:
@@ -305,7 +305,7 @@ class _Unmarshal:
             self._unknown.append(text)
 
     def _mismatch(self, schema: Schema, value: Any) -> Any:
-        return self._save(_described(value), schema.go_type)
+        return self._save(described(value), schema.go_type)
 
     def _save(self, found: str, wanted: str) -> None:
         if self.type_error is None:
@@ -333,7 +333,7 @@ def plain_numbers(value: Any) -> Any:
     return float(value)
 
 
-def _described(value: Any) -> str:
+def described(value: Any) -> str:
     """What the decoder calls a JSON value."""
     if isinstance(value, bool):
         return "bool"
