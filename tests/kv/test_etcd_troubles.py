@@ -39,6 +39,44 @@ async def operator(cluster: EtcdCluster) -> Any:
         await member.close()
 
 
+class Link:
+    """A way to a member that breaks off after so many bytes from there. `address` is where it begins."""
+
+    def __init__(self, target: str, limit: int) -> None:
+        host, _, port = target.removeprefix("http://").partition(":")
+        self._target = (host, int(port))
+        self._limit = limit
+        self.breaks = 0
+        self.address = ""
+
+    async def __aenter__(self) -> "Link":
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.address = "http://127.0.0.1:%d" % self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, to_there = await asyncio.open_connection(*self._target)
+        back = asyncio.ensure_future(self._pass(there, writer, self._limit))
+        forth = asyncio.ensure_future(self._pass(reader, to_there, None))
+        await asyncio.wait((back, forth), return_when=asyncio.FIRST_COMPLETED)
+        for each in (back, forth):
+            each.cancel()
+        for stream in (writer, to_there):
+            stream.transport.abort()
+
+    async def _pass(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, left: int | None) -> None:
+        with contextlib.suppress(OSError):
+            while data := await source.read(1 << 16):
+                target.write(data)
+                await target.drain()
+                if left is not None and (left := left - len(data)) <= 0:
+                    self.breaks += 1
+                    return
+
+
 def with_store(urls: tuple[str, ...], scenario: Callable[[EtcdKV], Awaitable[None]], timeout: float = 5.0) -> None:
     async def play() -> None:
         kv = open_etcd(EtcdConfig(urls, request_timeout=timeout))
@@ -196,5 +234,53 @@ def test_thousands_of_keys_that_go_in_one_revision_come_in_one_batch(cluster: Et
         assert batch.revision == gone.header.revision
         assert [event.kv.key for event in batch.events] == [b"/many/%05d" % number for number in range(5_000)]
         assert all(event.prev is not None and event.prev.value == value for event in batch.events)
+
+    with_store(cluster.urls, scenario)
+
+
+def test_a_watch_gets_past_an_answer_that_is_longer_than_a_link_lasts(cluster: EtcdCluster) -> None:
+    """etcd sends what happened meanwhile as one answer in pieces of 2 MB."""
+    keys = [f"/backlog/{number:02}".encode() for number in range(40)]
+    link = Link(cluster.urls[0], 5_000_000)
+
+    async def fill(kv: EtcdKV) -> None:
+        watch = await kv.watch(b"/backlog/")
+        first = await put(kv, keys[0], b"x")
+        await take(watch, 1)
+        revisions = [await put(kv, key, b"x" * 300_000) for key in keys[1:]]
+        async with link:
+            slow = open_etcd(EtcdConfig((link.address,), request_timeout=30))
+            try:
+                behind = await slow.watch(b"/backlog/", after_revision=first)
+                found = summary(await take(behind, len(revisions)))
+            finally:
+                await slow.close()
+        assert [(entry[1], entry[3]) for entry in found] == list(zip(keys[1:], revisions, strict=True))
+        assert link.breaks >= 2
+
+    with_store(cluster.urls, fill)
+
+
+def test_pieces_of_an_answer_never_part_what_one_transaction_wrote(cluster: EtcdCluster) -> None:
+    async def scenario(kv: EtcdKV) -> None:
+        watch = await kv.watch(b"/parted/")
+        first = await put(kv, b"/parted/first")
+        await take(watch, 1)
+        async with operator(cluster) as member:
+            stub: Any = rpc_pb2_grpc.KVStub(member._channel)
+            for number in range(8):
+                puts = [
+                    rpc_pb2.PutRequest(key=b"/parted/%d/%d" % (number, part), value=b"x" * 290_000) for part in range(4)
+                ]
+                await stub.Txn(rpc_pb2.TxnRequest(success=[rpc_pb2.RequestOp(request_put=each) for each in puts]))
+        behind = await kv.watch(b"/parted/", after_revision=first)
+        batches = []
+        while sum(map(len, batches)) < 32:
+            batch = await next_batch(behind)
+            batches.append([event.kv.mod_revision for event in batch.events])
+        assert len(batches) > 2
+        found = [revision for batch in batches for revision in sorted(set(batch))]
+        assert found == sorted(set(found))
+        assert all(batch.count(revision) == 4 for batch in batches for revision in batch)
 
     with_store(cluster.urls, scenario)

@@ -253,12 +253,11 @@ class EtcdWatch(MailboxWatch):
             self._check_end(answer, member)
             self._check_history()
             parts.extend(map(event, answer.events))
-            if answer.fragment:
-                continue
-            if parts:
-                self._deliver(parts)
-                parts = []
-            elif not answer.created:
+            whole = _whole_revisions(parts) if answer.fragment else len(parts)
+            if whole:
+                self._deliver(parts[:whole])
+                del parts[:whole]
+            elif not answer.fragment and not answer.created:
                 self._progress(answer.header.revision)
             if len(self.mailbox.items) > LAG_LIMIT:
                 await self._until_drained()
@@ -323,6 +322,18 @@ class EtcdWatch(MailboxWatch):
             self.on_end(self)
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
+
+
+def _whole_revisions(events: Sequence[Event]) -> int:
+    """How many of the first events of an answer cannot have siblings in its next fragment.
+
+    etcd cuts an answer between any two events, but they are in the order of their revisions. What is whole is
+    delivered at once: a link that breaks every few megabytes would else never get past a larger answer.
+    """
+    count = len(events)
+    while count and events[count - 1].kv.mod_revision == events[-1].kv.mod_revision:
+        count -= 1
+    return count
 
 
 async def _ask_progress(call: Any) -> None:
