@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aetcd.rpc import rpc_pb2
 from etcd_fixtures import empty_store, needs_etcd, run, shared_cluster
+from grpc.aio import EOF
 
 from watchkeeper.kv.errors import Unavailable
 from watchkeeper.kv.etcd.members import connect
@@ -130,6 +131,26 @@ def test_a_stream_that_was_cancelled_is_resumed() -> None:
         stream.cancel()
         second = await put(kv, b"/a/k", b"two", first)
         await follows_again(watch, stream)
+        assert [entry[3] for entry in summary(await take(watch, 2))] == [first, second]
+
+    with_watch(scenario)
+
+
+def test_a_member_that_ended_a_stream_may_run_something_else_when_it_is_back() -> None:
+    async def scenario(kv: EtcdKV, watch: EtcdWatch) -> None:
+        stream, member = watch._call, watch.member
+        await kv.request_progress(watch)
+        assert member is not None
+        assert member.version == (await kv.status()).version
+
+        async def ended() -> Any:
+            return EOF
+
+        watch._call.read = ended
+        first = await put(kv, b"/a/k", b"one")
+        await follows_again(watch, stream)
+        assert member.version is None
+        second = await put(kv, b"/a/k", b"two", first)
         assert [entry[3] for entry in summary(await take(watch, 2))] == [first, second]
 
     with_watch(scenario)

@@ -265,6 +265,7 @@ class EtcdWatch(MailboxWatch):
     def _check_end(self, answer: Any, member: Member) -> None:
         """Raise what a canceled watch or an ended stream means."""
         if answer is EOF:
+            self._cluster.leave(member)
             failure = Failure(Unavailable(f"etcd {member.name} ended the stream"), Remedy.ELSEWHERE)
             raise _StreamBroke(failure)
         if not answer.canceled:
