@@ -65,6 +65,7 @@ class GroupEntry:
         self._versions: dict[str, _VersionEntry] = {
             v.version: _VersionEntry(group.name, v, kept.get(v.version)) for v in group.versions
         }
+        self._shown = [version for version in group.versions if not version.unlisted]
         self._aggregated: bytes | None = None
         self._listed: bytes | None = None
 
@@ -86,14 +87,12 @@ class GroupEntry:
     def listed(self) -> bytes:
         """The group's item in the list of groups, "" when it has no place there."""
         if self._listed is None:
-            listed = [version for version in self.group.versions if not version.unlisted]
-            self._listed = orjson.dumps(self._names(listed)) if listed else b""
+            self._listed = orjson.dumps(self._names(self._shown)) if self._shown else b""
         return self._listed
 
     def document(self) -> bytes:
         """/apis/GROUP, which tells of unlisted versions if there are no others."""
-        listed = [version for version in self.group.versions if not version.unlisted]
-        return encode({"kind": "APIGroup", "apiVersion": "v1", **self._names(listed or self.group.versions)})
+        return encode({"kind": "APIGroup", "apiVersion": "v1", **self._names(self._shown or self.group.versions)})
 
     def resource_list(self, version: str) -> bytes | None:
         """/apis/GROUP/VERSION, or None for a version that the group does not have."""
