@@ -51,7 +51,7 @@ class Link:
 
     async def __aenter__(self) -> "Link":
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.address = "http://127.0.0.1:%d" % self._server.sockets[0].getsockname()[1]
+        self.address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(self, *error: object) -> None:

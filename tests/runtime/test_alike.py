@@ -91,6 +91,15 @@ METADATA: list[Object] = [
     {"name": 5},
     {"name": "c", "managedFields": []},
     {"name": "d", "annotations": {"k": "v"}, "finalizers": ["kubernetes"]},
+    {"name": "e", "labels": {"x": ""}, "annotations": None},
+    {"name": "f", "labels": {"x": None, "z": "y"}, "generation": 4, "uid": "u"},
+    {"name": "g", "labels": {}, "annotations": {}},
+    {"generateName": "h-", "finalizers": ["kubernetes", "orphan"], "creationTimestamp": None},
+    {"generateName": "", "labels": ["x"]},
+    *(
+        {"name": uid, "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": uid}]}
+        for uid in ("i", "j")
+    ),
 ]
 
 

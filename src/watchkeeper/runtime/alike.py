@@ -23,8 +23,9 @@ _PATIENCE = 32
 _SAMPLE = 16
 _MAX_TEXTS = 8
 """So many spellings of specs are compared with a body, the one that was met last first."""
+_MAX_SURROUNDINGS = 4
 _SPEC = b'"spec":'
-_EXACT = orjson.OPT_PASSTHROUGH_SUBCLASS
+EXACT = orjson.OPT_PASSTHROUGH_SUBCLASS
 """Writes only what a text tells all of."""
 MARK = "a known spec"
 _MARK = orjson.dumps(MARK)
@@ -51,7 +52,7 @@ class Memo(Generic[V]):
             if self._skipped % _SAMPLE:
                 return None
         try:
-            text = orjson.dumps(parts, option=_EXACT)
+            text = orjson.dumps(parts, option=EXACT)
         except TypeError:  # what is more than its JSON, or numbers and texts that only a lenient reader takes
             return None
         return text if len(text) <= _MAX_BYTES else None
@@ -75,13 +76,21 @@ class Memo(Generic[V]):
 class KnownSpec:
     """A spec as many objects have it."""
 
-    __slots__ = ("fields", "text")
+    __slots__ = ("fields", "owned", "text")
 
     def __init__(self, spec: Object) -> None:
-        self.text = orjson.dumps(spec, option=_EXACT)
+        self.text = orjson.dumps(spec, option=EXACT)
         """The spec, decoded and with its defaults."""
         self.fields: dict[str, Any] | None = None
         """The set of fields that who makes it owns in it, once that is known."""
+        self.owned: dict[bytes, dict[str, Any]] = {}
+        """The same of the whole object, by all else that this depends on."""
+
+    def remember(self, around: bytes, owned: dict[str, Any]) -> None:
+        """Add to `owned`."""
+        if len(self.owned) >= _MAX_SURROUNDINGS:
+            del self.owned[next(iter(self.owned))]
+        self.owned[around] = owned
 
 
 class Recognized(NamedTuple):

@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
+
+from watchkeeper.runtime.alike import EXACT, KnownSpec
 from watchkeeper.runtime.managedfields.capping import cap_updaters
 from watchkeeper.runtime.managedfields.entries import UPDATE, Managed, Owned, encode, manager_id
 from watchkeeper.runtime.managedfields.field_set import FieldSet, difference, of_paths, ordered, union
@@ -20,20 +23,29 @@ from watchkeeper.runtime.zero import zero_struct
 
 Object = dict[str, Any]
 
-_SYSTEM_METADATA = (
-    "name",
-    "namespace",
-    "creationTimestamp",
-    "selfLink",
-    "uid",
-    "clusterName",
-    "generation",
-    "managedFields",
-    "resourceVersion",
+_SYSTEM_METADATA = frozenset(
+    {
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    }
 )
+_MAPS_OF_TEXTS = ("labels", "annotations")
+_MAX_AROUND = 2048
 _SPEC = "f:spec"
 NEVER_OWNED: FieldSet = of_paths(
-    [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SYSTEM_METADATA)]
+    [
+        ("f:apiVersion",),
+        ("f:kind",),
+        ("f:metadata",),
+        *(("f:metadata", f"f:{name}") for name in sorted(_SYSTEM_METADATA)),
+    ]
 )
 """What the server or the path decides, so that nobody owns it."""
 
@@ -104,15 +116,27 @@ class Tracking:
         known = specs.known(after.get("spec")) if specs is not None and not managed and not self.subresource else None
         if known is None:
             return self.record_update(self.empty(), after, managed, manager)
+        around = _around_spec(after)
+        mine = known.owned.get(around) if around is not None else None
+        if mine is None:
+            mine = difference(self._set_fields(after, known), NEVER_OWNED)
+            if around is not None:
+                known.remember(around, mine)
+        return self._credited({}, mine, manager)
+
+    def _set_fields(self, new: Object, known: KnownSpec) -> FieldSet:
+        """All that a new object sets."""
         if known.fields is None:
-            changed = self.updater.compare(self.empty(), after, self.version).changed
-            known.fields = changed.get(_SPEC)
-            return self._recorded({}, changed, manager)
-        rest = self.updater.compare(_without_spec(self.empty()), _without_spec(after), self.version).changed
-        return self._recorded({}, ordered({**rest, _SPEC: known.fields}), manager)
+            found = self.updater.compare(self.empty(), new, self.version).changed
+            known.fields = found.get(_SPEC)
+            return found
+        rest = self.updater.compare(_without_spec(self.empty()), _without_spec(new), self.version).changed
+        return ordered({**rest, _SPEC: known.fields})
 
     def _recorded(self, left: Managed, changed: FieldSet, manager: str) -> Managed:
-        mine = difference(changed, NEVER_OWNED)
+        return self._credited(left, difference(changed, NEVER_OWNED), manager)
+
+    def _credited(self, left: Managed, mine: FieldSet, manager: str) -> Managed:
         if mine:
             identity = manager_id(manager, UPDATE, self.version, self.subresource)
             earlier = left.get(identity)
@@ -120,6 +144,28 @@ class Tracking:
             left[identity] = Owned(fields, self.version, self.now())
         cap_updaters(left)
         return left
+
+
+def _around_spec(obj: Object) -> bytes | None:
+    """What decides, besides the spec, which fields of a new object its maker owns; None for what is too much to keep.
+
+    Who sets a label or an annotation owns it whatever its value is, and nobody owns what the system sets.
+    """
+    metadata = obj["metadata"]
+    if metadata.__class__ is not dict:
+        return None
+    around = obj.copy()
+    del around["spec"]
+    around["metadata"] = {
+        name: list(value) if name in _MAPS_OF_TEXTS and value.__class__ is dict else value
+        for name, value in metadata.items()
+        if name not in _SYSTEM_METADATA
+    }
+    try:
+        text = orjson.dumps(around, option=EXACT)
+    except TypeError:
+        return None
+    return text if len(text) <= _MAX_AROUND else None
 
 
 def _without_spec(obj: Object) -> Object:
