@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -22,7 +23,9 @@ def make_private_dir(path: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file with mode 0600 in one step. Raises StartupError when it cannot be written."""
+    """Write a file with mode 0600 in one step, unless it is there. Raises StartupError when it cannot be written."""
+    if _is_there(path, content):  # so that a server starts on a full disk
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -35,3 +38,10 @@ def write_private(path: Path, content: bytes) -> None:
             raise
     except OSError as error:
         raise StartupError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _is_there(path: Path, content: bytes) -> bool:
+    try:
+        return stat.S_IMODE(path.stat().st_mode) == PRIVATE and path.read_bytes() == content
+    except OSError:
+        return False

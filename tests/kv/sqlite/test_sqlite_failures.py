@@ -219,6 +219,30 @@ def test_a_lock_of_another_program_is_waited_for_and_then_told(tmp_path: Path) -
     with_store(tmp_path, scenario)
 
 
+def test_a_store_that_was_killed_on_a_full_disk_is_opened_without_a_write(tmp_path: Path) -> None:
+    async def fill() -> None:
+        kv = SQLiteKV.open(tmp_path / "s.db")
+        await put(kv, b"/k", os.urandom(100_000))
+        for name in ("s.db", "s.db-wal"):
+            shutil.copy(tmp_path / name, tmp_path / f"killed-{name}")
+        await kv.close()
+
+    async def read() -> None:
+        kv = SQLiteKV.open(tmp_path / "killed-s.db")
+        try:
+            assert len((await kv.get(b"/k")).kv.value) == 100_000
+            with pytest.raises(Unavailable, match="disk"):
+                await put(kv, b"/more")
+        finally:
+            await kv.close()
+
+    asyncio.run(fill())
+    assert (tmp_path / "killed-s.db-wal").stat().st_size > 100_000
+    with no_file_grows_beyond(65_536):
+        asyncio.run(read())
+    assert check(tmp_path / "killed-s.db") == []
+
+
 def test_a_disk_that_really_is_full(tmp_path: Path) -> None:
     mount = tmp_path / "small"
     mount.mkdir()

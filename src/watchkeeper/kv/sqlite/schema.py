@@ -20,6 +20,9 @@ from watchkeeper.kv.errors import Corrupt, Incompatible
 APPLICATION_ID = 0x776B6B76
 """`wkkv`: marks the file as one of ours, for file(1) and for us."""
 
+_INCREMENTAL = 2
+"""What SQLite says for `auto_vacuum = INCREMENTAL`."""
+
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
 
 _VERSION_1 = """
@@ -90,7 +93,9 @@ def connect(path: Path, *, read_only: bool = False, timeout: float = 5.0) -> sql
 
 def set_up_writer(connection: sqlite3.Connection, synchronous: Synchronous) -> None:
     """Make commits as durable as asked, and leave checkpoints to whoever runs the store."""
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has an effect before the first table only
+    [vacuum] = connection.execute("PRAGMA auto_vacuum").fetchone()
+    if vacuum != _INCREMENTAL:  # has an effect before the first table only; it writes, and the disk may be full
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     [mode] = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise Incompatible(f"SQLite cannot use a write-ahead log here (journal mode {mode}); use a local file system")
@@ -113,10 +118,10 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration] = MI
     if application != APPLICATION_ID and (
         application or version or connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     ):
-        raise Incompatible("the file is an SQLite database, but not a watchkeeper store")
+        raise Incompatible("it is an SQLite database, but not a watchkeeper store")
     if version > len(migrations):
         raise Incompatible(
-            f"the file has schema version {version} and this program knows {len(migrations)} at most; use a newer one"
+            f"it has schema version {version} and this program knows {len(migrations)} at most; use a newer one"
         )
     if version == len(migrations):
         return
