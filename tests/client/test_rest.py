@@ -105,6 +105,7 @@ def test_kinds_are_found_by_discovery(kit: Any) -> None:
             with pytest.raises(ApiError) as caught:
                 await client.of_kind(api_version, kind)
             assert caught.value.code == 404
+            assert str(caught.value) == f'no matches for kind "Nothing" in version "{api_version}"'
         await client.rest.close()
 
     run(scenario())

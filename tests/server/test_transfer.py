@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,7 @@ def test_secrets_lie_in_files_for_their_owner_alone(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     assert documents(path.read_text())[0]["data"] == {"k": base64.b64encode(b"hidden").decode()}
     assert (tmp_path / "dir" / "namespaces" / "shop" / "cart.shop.example.com" / "mine.yaml").exists()
-    assert not (tmp_path / "dir" / "cluster").exists()
+    assert [file.name for file in (tmp_path / "dir" / "cluster").rglob("*.yaml")] == ["shop.yaml"]
     one = tmp_path / "one.json"
     assert one.stat().st_mode & 0o777 == 0o600
     assert json.loads(one.read_text())["kind"] == "List"
@@ -147,9 +148,57 @@ def test_one_namespace_goes_to_standard_output(capsys: pytest.CaptureFixture[str
         assert run(server, "export") == 0
         assert names(documents(capsys.readouterr().out)) == ["ConfigMap/elsewhere"]
         assert run(server, "export", "-n", "shop") == 0
-        assert names(documents(capsys.readouterr().out)) == ["ConfigMap/c", "Service/web", "Cart/mine"]
+        found = documents(capsys.readouterr().out)
+        assert names(found) == ["Namespace/shop", "ConfigMap/c", "Service/web", "Cart/mine"]
+        assert found[0]["metadata"]["labels"]["team"] == "a"
         assert run(server, "export", "-n", "shoo") == 1
         assert capsys.readouterr().err == f"watchkeeper: {server.url}: there is no namespace 'shoo'\n"
+
+
+def test_a_namespace_of_a_store_comes_with_itself_and_one_that_is_not_there_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    storage = f"sqlite:{tmp_path / 'db'}"
+    with serving(storage) as server:
+        server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "shopping"}})
+        fill(server)
+    assert run(None, "export", "-n", "shop", "--storage", storage) == 0
+    assert names(documents(capsys.readouterr().out)) == ["Namespace/shop", "ConfigMap/c", "Service/web", "Cart/mine"]
+    assert run(None, "export", "-n", "shoo", "--storage", storage) == 1
+    assert capsys.readouterr().err == f"watchkeeper: {storage}: there is no namespace 'shoo'\n"
+
+
+def test_what_is_there_and_no_directory_is_written_to_as_it_is(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe, 0o622)
+    pipe.chmod(0o622)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with serving() as server:
+            fill(server)
+            assert run(server, "export", "-n", "shop", "--include-secrets", "-o", str(pipe)) == 0
+        assert len(documents(os.read(reader, 65_536).decode())) == 5
+    finally:
+        os.close(reader)
+    assert pipe.stat().st_mode & 0o777 == 0o622
+
+
+def test_a_dry_run_tells_what_it_cannot_judge_before_something_else_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "all.yaml")
+    with serving() as server:
+        fill(server)
+        assert run(server, "export", "--all", "-o", path) == 0
+    with serving() as server:
+        capsys.readouterr()
+        assert run(server, "import", "--dry-run", path) == 0
+        told = "3 objects applied (dry run), 3 not judged: their namespaces or definitions are to come first\n"
+        assert capsys.readouterr().err == told
+        with Path(path).open("a") as file:
+            file.write("---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: elsewhere}}\n")
+        assert run(server, "import", "--dry-run", path) == 1
+        assert 'ConfigMap a in elsewhere: namespaces "elsewhere" not found' in capsys.readouterr().err
 
 
 def test_a_store_is_exported_without_a_server_and_stays_as_it_is(

@@ -51,11 +51,15 @@ class DynamicClient:
 
     async def _discover(self, api_version: str, kind: str) -> tuple[str, bool]:
         prefix = "/apis/" if "/" in api_version else "/api/"
-        listed = await self.rest.request("GET", prefix + api_version)
+        none = ApiError(404, "NotFound", f'no matches for kind "{kind}" in version "{api_version}"')
+        try:
+            listed = await self.rest.request("GET", prefix + api_version)
+        except ApiError as error:
+            raise (none if error.code == 404 else error) from None
         for entry in listed.get("resources") or ():
             if entry.get("kind") == kind and "/" not in entry.get("name", ""):
                 return entry["name"], bool(entry.get("namespaced"))
-        raise ApiError(404, "NotFound", f'no matches for kind "{kind}" in version "{api_version}"')
+        raise none
 
 
 class ResourceClient:

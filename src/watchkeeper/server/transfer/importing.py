@@ -13,7 +13,7 @@ from watchkeeper.client.dynamic import APPLY_PATCH, DynamicClient, ResourceClien
 from watchkeeper.client.errors import ClientError
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.server.transfer.interface import Object, TransferError, tell
-from watchkeeper.server.transfer.order import DEFINITION, group_kind, rank
+from watchkeeper.server.transfer.order import DEFINITION, NAMESPACE, group_kind, rank
 
 MANAGER = "watchkeeper-import"
 _AT_A_TIME = 16
@@ -27,10 +27,15 @@ class Import:
     def __init__(self, client: DynamicClient, *, dry_run: bool = False) -> None:
         self._client = client
         self._dry_run = dry_run
-        self._applied = self._failed = 0
+        self._applied = self._failed = self._open = 0
+        self._namespaces: set[str] = set()
+        self._kinds: set[tuple[str, str]] = set()
 
     async def run(self, objects: Sequence[Object]) -> int:
         """Apply objects, sorted by `order.place`. Returns the exit code. Raises TransferError when nobody answers."""
+        if self._dry_run:
+            self._namespaces = {obj["metadata"]["name"] for obj in objects if group_kind(obj) == NAMESPACE}
+            self._kinds = {_defined(obj) for obj in objects if group_kind(obj) == DEFINITION}
         for _, group in groupby(objects, rank):
             wave = list(group)
             for start in range(0, len(wave), _AT_A_TIME):
@@ -38,7 +43,8 @@ class Import:
             if group_kind(wave[0]) == DEFINITION and not self._dry_run:
                 await self._wait_for(wave)
         failed = f", {self._failed} failed" if self._failed else ""
-        tell(f"{self._applied} objects applied{' (dry run)' if self._dry_run else ''}{failed}")
+        left = f", {self._open} not judged: their namespaces or definitions are to come first" if self._open else ""
+        tell(f"{self._applied} objects applied{' (dry run)' if self._dry_run else ''}{failed}{left}")
         return 1 if self._failed else 0
 
     async def _apply(self, obj: Object) -> None:
@@ -54,6 +60,9 @@ class Import:
                 meta["namespace"] = resource.namespace
             await resource.patch(meta["name"], obj, content_type=APPLY_PATCH, **query)
         except ApiError as error:
+            if self._is_to_come(error, obj):
+                self._open += 1
+                return
             self._failed += 1
             where = f" in {meta['namespace']}" if meta.get("namespace") else ""
             tell(f"watchkeeper: {obj['kind']} {meta['name']}{where}: {error}")
@@ -65,6 +74,15 @@ class Import:
     async def _resource(self, obj: Object) -> ResourceClient:
         namespace = obj["metadata"].get("namespace") or self._client.rest.config.namespace
         return await self._client.of_kind(obj["apiVersion"], obj["kind"], namespace=namespace)
+
+    def _is_to_come(self, error: ApiError, obj: Object) -> bool:
+        """Whether a dry run cannot tell, because what the object lies in or is defined by was not really applied."""
+        if error.code != 404:
+            return False
+        if group_kind(obj) in self._kinds:
+            return True
+        details = error.details or {}
+        return details.get("kind") == "namespaces" and details.get("name") in self._namespaces
 
     async def _wait_for(self, definitions: Sequence[Object]) -> None:
         """Until their custom resources are served, or it is not worth waiting any longer."""
@@ -87,3 +105,8 @@ class Import:
             raise TransferError(str(error)) from error
         conditions = (found.get("status") or {}).get("conditions") or ()
         return any(c.get("type") == "Established" and c.get("status") == "True" for c in conditions)
+
+
+def _defined(definition: Object) -> tuple[str, str]:
+    spec = definition.get("spec") or {}
+    return str(spec.get("group") or ""), str((spec.get("names") or {}).get("kind") or "")

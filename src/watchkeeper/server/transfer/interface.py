@@ -36,7 +36,7 @@ class Unserved:
 
 
 class Source(Protocol):
-    """All objects of a cluster, or those of one namespace."""
+    """All objects of a cluster, or a namespace and those in it."""
 
     def objects(self, namespace: str) -> AsyncIterator[Object | Unreadable | Unserved]:
         """Objects with kind and apiVersion; "" for all of all namespaces and of the cluster.

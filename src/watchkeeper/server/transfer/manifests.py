@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -23,20 +24,24 @@ _PRIVATE, _PUBLIC = 0o600, 0o666
 def write_manifests(objects: Iterable[Object], target: str, *, private: bool) -> int:
     """Write objects, in the order in which they can be applied, to a file, a directory, or "-" (standard output).
 
-    A target with the suffix of a manifest is one file. `private`: for the eyes of their owner alone. Returns how many
-    were written. Raises TransferError.
+    A target with the suffix of a manifest is one file, and so is what is there and no directory. `private`: for the
+    eyes of their owner alone. Returns how many were written. Raises TransferError.
     """
     ordered = sorted(objects, key=place)
     try:
         if target == "-":
             sys.stdout.write(_text(ordered, ".yaml"))
-        elif target.endswith(SUFFIXES):
+        elif target.endswith(SUFFIXES) or _is_no_directory(Path(target)):
             _write(Path(target), _text(ordered, Path(target).suffix), private=private)
         else:
             _write_each(ordered, Path(target), private=private)
     except OSError as error:
         raise TransferError(f"{error.filename or target}: {error.strerror}") from error
     return len(ordered)
+
+
+def _is_no_directory(path: Path) -> bool:
+    return path.exists() and not path.is_dir()
 
 
 def _write_each(objects: Sequence[Object], directory: Path, *, private: bool) -> None:
@@ -64,8 +69,8 @@ def _segment(name: str) -> str:
 def _write(path: Path, text: str, *, private: bool) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE if private else _PUBLIC)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        if private:
-            os.fchmod(descriptor, _PRIVATE)  # it may have been there
+        if private and stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.fchmod(descriptor, _PRIVATE)  # it may have been there; a device stays everybody's
         file.write(text)
 
 

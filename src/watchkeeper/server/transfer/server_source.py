@@ -36,10 +36,12 @@ class ServerSource:
     async def objects(self, namespace: str) -> AsyncIterator[Object | Unreadable]:
         """Resource by resource, in pages; what is refused is reported."""
         try:
-            await self._require(namespace)
+            own = await self._namespace(namespace)
             resources = [resource async for resource in self._resources()]
         except (ApiError, ClientError) as error:
             raise TransferError(f"{self._client.config.url}: {error}") from error
+        if own is not None:
+            yield own
         for resource in resources:
             if namespace and not resource.namespaced:
                 continue
@@ -49,15 +51,20 @@ class ServerSource:
             except (ApiError, ClientError) as error:
                 yield Unreadable(f"{resource.name} ({resource.api_version})", _why(error))
 
-    async def _require(self, namespace: str) -> None:
-        """Raise TransferError for a namespace that is known not to be there: its lists would just be empty."""
-        if not namespace:
-            return
+    async def _namespace(self, name: str) -> Object | None:
+        """The namespace itself, as far as it may be read.
+
+        Raises TransferError for one that is known not to be there: its lists would just be empty.
+        """
+        if not name:
+            return None
         try:
-            await self._client.request("GET", f"/api/v1/namespaces/{namespace}")
+            found: Object = await self._client.request("GET", f"/api/v1/namespaces/{name}")
         except ApiError as error:
             if error.code == 404:
-                raise TransferError(f"{self._client.config.url}: there is no namespace {namespace!r}") from error
+                raise TransferError(f"{self._client.config.url}: there is no namespace {name!r}") from error
+            return None
+        return {"apiVersion": "v1", "kind": "Namespace", **found}
 
     async def _resources(self) -> AsyncIterator[_Listed]:
         seen: set[tuple[str, str]] = set()

@@ -23,6 +23,8 @@ from watchkeeper.storage.errors import CorruptObject, StorageError
 from watchkeeper.storage.factory import StorageFactory
 from watchkeeper.storage.interface import StoredObject
 
+_NAMESPACES = GroupResource("", "namespaces")
+
 
 class StoreSource:
     """Reads everything that a server with these options would serve, and writes nothing."""
@@ -37,6 +39,7 @@ class StoreSource:
         Behind all objects of all namespaces comes what is of no resource.
         """
         self._require_file()
+        empty = True
         try:
             factory = storage_factory(self._options)
             try:
@@ -44,6 +47,7 @@ class StoreSource:
                 assembly = Assembly(factory, _assembly_options(self._options))
                 try:
                     async for found in _read(assembly, factory, namespace):
+                        empty = False
                         yield found
                 finally:
                     await assembly.close()
@@ -53,6 +57,8 @@ class StoreSource:
             raise TransferError(str(error)) from error
         except StorageError as error:
             raise TransferError(f"{self._options.storage_url}: {error}") from error
+        if namespace and empty:
+            raise TransferError(f"{self._options.storage_url}: there is no namespace {namespace!r}")
 
     def _require_file(self) -> None:
         kind, _, path = self._options.storage_url.partition(":")
@@ -72,7 +78,7 @@ async def _read(
     prefixes = []
     for store in assembly.registry.stores():
         prefixes.append(factory.prefix(store.resource))
-        if store.namespaced or not namespace:
+        if store.namespaced or not namespace or store.resource == _NAMESPACES:
             async for found in _scan(factory, store.resource, store.storage.codec, namespace):
                 yield found
     assembly.custom.start()
@@ -93,10 +99,10 @@ async def _scan(
     factory: StorageFactory, resource: GroupResource, codec: object, namespace: str
 ) -> AsyncIterator[Object | Unreadable]:
     assert isinstance(codec, JsonCodec)
-    wanted = f"{factory.prefix(resource)}/{namespace}/" if namespace else ""
+    own = f"{factory.prefix(resource)}/{namespace}" if namespace else ""
     async for item in factory.scan(resource, codec):
         key = item.key
-        if not key.startswith(wanted):
+        if namespace and not (key == own if resource == _NAMESPACES else key.startswith(f"{own}/")):
             continue
         if isinstance(item, StoredObject):
             yield item.data()
