@@ -14,6 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from watchkeeper.server.files import write_private
+
+RSA_KEY = rsa.generate_private_key(65537, 2048).private_bytes(
+    serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+)
 
 
 def command(directory: Path, *arguments: str) -> list[str]:
@@ -154,6 +162,47 @@ def test_a_damaged_data_file_is_one_clear_line(tmp_path):
     line = fails(tmp_path)
     assert "watchkeeper.db" in line
     assert line.startswith("watchkeeper: ")
+
+
+@pytest.mark.parametrize("content", [b"no key", RSA_KEY])
+def test_a_signing_key_of_another_kind_is_one_clear_line(tmp_path, content):
+    key = tmp_path / "sa.key"
+    key.write_bytes(content)
+    line = fails(tmp_path, "--service-account-signing-key-file", str(key))
+    assert line == f"watchkeeper: --service-account-signing-key-file {key}: it holds no elliptic curve key"
+
+
+def test_a_signing_key_that_is_not_there_is_one_clear_line(tmp_path):
+    line = fails(tmp_path, "--service-account-signing-key-file", str(tmp_path / "none"))
+    assert line.endswith("none: No such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("\nraise ValueError('two\\nlines')", "ValueError: two (%s, line 2)"),
+        ("a b", "SyntaxError: invalid syntax (broken.py, line 1)"),
+    ],
+)
+def test_an_application_that_fails_is_one_clear_line(tmp_path, monkeypatch, code, said):
+    file = tmp_path / "broken.py"
+    file.write_text(code)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    line = fails(tmp_path, "--app", "broken:registry")
+    assert line == f"watchkeeper: --app: broken:registry: {said.replace('%s', str(file))}"
+
+
+def test_a_private_file_that_is_there_is_not_written_again(tmp_path):
+    file = tmp_path / "kubeconfig"
+    write_private(file, b"one")
+    before = file.stat()
+    write_private(file, b"one")
+    assert file.stat().st_ino == before.st_ino
+    file.chmod(0o644)
+    write_private(file, b"one")
+    assert file.stat().st_mode & 0o777 == 0o600
+    write_private(file, b"two")
+    assert file.read_bytes() == b"two"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

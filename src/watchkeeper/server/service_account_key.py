@@ -19,10 +19,8 @@ FILE = "service-account.key"
 def service_account_key(directory: Path, given: Path | None = None) -> Callable[[], EllipticCurvePrivateKey]:
     """A function that gives the key: that of a file that is given, else the directory's own.
 
-    Raises StartupError for a file that is not there; the function raises ValueError when it holds another kind of key.
+    Raises StartupError for a file that holds no such key; the function raises ValueError when the directory's does not.
     """
-    if given is not None and not given.exists():
-        raise StartupError(f"--service-account-signing-key-file {given}: No such file or directory")
 
     @functools.cache
     def load() -> EllipticCurvePrivateKey:
@@ -33,6 +31,8 @@ def service_account_key(directory: Path, given: Path | None = None) -> Callable[
         try:
             key = serialization.load_pem_private_key(path.read_bytes(), None)
         except FileNotFoundError:
+            if given is not None:
+                raise
             key = ec.generate_private_key(ec.SECP256R1())
             pem = key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -42,4 +42,13 @@ def service_account_key(directory: Path, given: Path | None = None) -> Callable[
             raise ValueError(f"{path} holds no elliptic curve key")
         return key
 
+    if given is not None:
+        from cryptography.exceptions import UnsupportedAlgorithm
+
+        try:
+            load()
+        except OSError as error:
+            raise StartupError(f"--service-account-signing-key-file {given}: {error.strerror}") from error
+        except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+            raise StartupError(f"--service-account-signing-key-file {given}: it holds no elliptic curve key") from error
     return load

@@ -153,6 +153,10 @@ def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(Incompatible):
         maintenance.info(tmp_path / "other.db")
+    with pytest.raises(Incompatible, match=r"other\.db: it is an SQLite database"):
+        maintenance.compact(tmp_path / "other.db")
+    with pytest.raises(Unavailable, match="it is a directory"):
+        maintenance.info(tmp_path)
     with pytest.raises(Unavailable, match="no such file"):
         maintenance.check(tmp_path / "missing.db")
     with pytest.raises(Unavailable, match="no such file"):

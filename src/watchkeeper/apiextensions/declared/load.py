@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,23 @@ def load_app(reference: str) -> Registry:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise LoadError(f"{reference}: {error}") from error
+    except Exception as error:
+        raise LoadError(f"{reference}: {_what_went_wrong(error)}") from error
     found = getattr(module, attribute, None)
     if not isinstance(found, Registry):
         what = "nothing" if found is None else f"a {type(found).__name__}"
         raise LoadError(f"{reference} is {what}, not a watchkeeper.kinds.Registry")
     return found
+
+
+def _what_went_wrong(error: Exception) -> str:
+    """In one line: what was raised, and by which line of the application."""
+    said = str(error).partition("\n")[0]
+    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError) or not frames:
+        return text
+    return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})"
 
 
 def load_definitions(path: Path) -> list[Object]:

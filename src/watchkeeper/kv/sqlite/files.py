@@ -8,7 +8,7 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from watchkeeper.kv.errors import Corrupt, Unavailable
+from watchkeeper.kv.errors import Corrupt, Incompatible, Unavailable
 from watchkeeper.kv.sqlite import reading
 from watchkeeper.kv.sqlite.failure import damaged, translate
 from watchkeeper.kv.sqlite.lock import FileLock
@@ -73,6 +73,8 @@ def open_file(path: Path, synchronous: Synchronous) -> OpenFile:
         lock.release()
         if isinstance(error, Corrupt):
             raise damaged(path, str(error)) from error
+        if isinstance(error, Incompatible):
+            raise Incompatible(f"{path}: {error}") from error
         if isinstance(error, sqlite3.Error):
             raise translate(error, path) from error
         if isinstance(error, OSError):

@@ -202,6 +202,8 @@ def _reading(path: Path, job: Callable[[sqlite3.Connection], R]) -> R:
 
 
 def _existing(path: Path) -> Path:
+    if path.is_dir():
+        raise Unavailable(f"{path}: it is a directory")
     if not path.is_file():
         raise Unavailable(f"{path}: there is no such file")
     return path
