@@ -191,6 +191,8 @@ def test_nodes_and_requests_forget_what_this_cluster_said() -> None:
         ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}, True),
         ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"}}, False),
         ({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}}, False),
+        ({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}}, False),
+        ({"apiVersion": "example.io/v1", "kind": "Event", "metadata": {"name": "e"}}, True),
         ({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kubernetes", "namespace": "default"}}, False),
         ({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kubernetes", "namespace": "mine"}}, True),
         ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}, False),

@@ -18,6 +18,7 @@ from watchkeeper.server import cli
 from watchkeeper.server.transfer.importing import Import
 from watchkeeper.server.transfer.interface import TransferError
 from watchkeeper.server.transfer.manifests import read_manifests, write_manifests
+from watchkeeper.server.transfer.server_source import ServerSource
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle, RequestFailed
 
@@ -181,6 +182,43 @@ def test_what_is_there_and_no_directory_is_written_to_as_it_is(tmp_path: Path) -
     finally:
         os.close(reader)
     assert pipe.stat().st_mode & 0o777 == 0o622
+
+
+def test_an_api_that_does_not_answer_is_named_and_does_not_keep_the_rest_from_being_exported(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    spec = {"group": "away.io", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 100}
+    away = {"metadata": {"name": "v1.away.io"}, "spec": {**spec, "service": {"name": "s", "namespace": "default"}}}
+    with serving() as server:
+        fill(server)
+        server.request("POST", "/apis/apiregistration.k8s.io/v1/apiservices", away)
+        assert run(server, "export", "-n", "shop") == 1
+    told = capsys.readouterr()
+    assert names(documents(told.out)) == ["Namespace/shop", "ConfigMap/c", "Service/web", "Cart/mine"]
+    assert told.err.startswith("watchkeeper: cannot read away.io/v1: ")
+
+
+def test_what_can_only_be_listed_is_left_out() -> None:
+    answers = {
+        "/api": {"versions": []},
+        "/apis": {"groups": [{"preferredVersion": {"groupVersion": "m.io/v1"}, "versions": []}]},
+        "/apis/m.io/v1": {
+            "resources": [
+                {"name": "measures", "kind": "Measure", "namespaced": True, "verbs": ["get", "list"]},
+                {"name": "things", "kind": "Thing", "namespaced": True, "verbs": ["create", "get", "list"]},
+            ]
+        },
+        "/apis/m.io/v1/things": {"items": [{"metadata": {"name": "a"}}]},
+    }
+
+    class Client:
+        async def request(self, method: str, path: str, **_: Any) -> Any:
+            return answers[path]
+
+    async def read() -> list[Any]:
+        return [found async for found in ServerSource(Client()).objects("")]  # type: ignore[arg-type]
+
+    assert asyncio.run(read()) == [{"apiVersion": "m.io/v1", "kind": "Thing", "metadata": {"name": "a"}}]
 
 
 def test_a_dry_run_tells_what_it_cannot_judge_before_something_else_is_there(

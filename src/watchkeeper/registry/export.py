@@ -41,7 +41,9 @@ _ENDPOINTS_MANAGER = "endpoints.kubernetes.io/managed-by"
 _CONTROLLERS = frozenset(
     {"endpoint-controller", "endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"}
 )
-_MOMENTARY = frozenset({("", "Event"), ("", "ComponentStatus"), ("coordination.k8s.io", "Lease")})
+_MOMENTARY = frozenset(
+    {("", "Event"), ("events.k8s.io", "Event"), ("", "ComponentStatus"), ("coordination.k8s.io", "Lease")}
+)
 """Kinds that tell of a moment of this cluster."""
 _INITIAL = frozenset(
     {

@@ -11,6 +11,8 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.server.transfer.interface import Object, TransferError, Unreadable
 
 _PAGE = 500
+_WANTED_VERBS = frozenset({"list", "create"})
+"""What can only be listed, such as measurements, no other server takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class ServerSource:
         self._client = client
 
     async def objects(self, namespace: str) -> AsyncIterator[Object | Unreadable]:
-        """Resource by resource, in pages; what is refused is reported."""
+        """Resource by resource, in pages; what is refused is reported, and so is a version that does not answer."""
         try:
             own = await self._namespace(namespace)
             resources = [resource async for resource in self._resources()]
@@ -43,6 +45,9 @@ class ServerSource:
         if own is not None:
             yield own
         for resource in resources:
+            if isinstance(resource, Unreadable):
+                yield resource
+                continue
             if namespace and not resource.namespaced:
                 continue
             try:
@@ -66,7 +71,7 @@ class ServerSource:
             return None
         return {"apiVersion": "v1", "kind": "Namespace", **found}
 
-    async def _resources(self) -> AsyncIterator[_Listed]:
+    async def _resources(self) -> AsyncIterator[_Listed | Unreadable]:
         seen: set[tuple[str, str]] = set()
         versions = [str(version) for version in (await self._client.request("GET", "/api"))["versions"]]
         for group in (await self._client.request("GET", "/apis"))["groups"]:
@@ -75,9 +80,14 @@ class ServerSource:
             versions += [preferred, *(version for version in served if version != preferred)]
         for version in versions:
             root = "/apis/" if "/" in version else "/api/"
-            for entry in (await self._client.request("GET", root + version)).get("resources") or ():
+            try:
+                entries = (await self._client.request("GET", root + version)).get("resources") or ()
+            except ApiError as error:
+                yield Unreadable(version, _why(error))
+                continue
+            for entry in entries:
                 key = (version.rpartition("/")[0], entry["name"])
-                if key in seen or "/" in entry["name"] or "list" not in entry["verbs"]:
+                if key in seen or "/" in entry["name"] or not set(entry["verbs"]) >= _WANTED_VERBS:
                     continue
                 seen.add(key)
                 yield _Listed(version, entry["kind"], entry["name"], entry["namespaced"])
