@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import http.client
 import json
 from dataclasses import dataclass, field
@@ -112,6 +113,33 @@ def test_struct_and_pydantic_schemas_become_structural() -> None:
         "street": {"type": "string", "maxLength": 10},
         "number": {"type": "integer", "default": 1},
     }
+
+
+class Fit(enum.Enum):
+    WIDE = "wide"
+    SLIM = "slim"
+
+
+class Fabric(msgspec.Struct):
+    weight: Literal["light", "heavy", "fair"]
+    enum: list[str] = []
+
+
+class Coat(msgspec.Struct):
+    size: Literal["S", "M", "L"]
+    fits: list[Fit]
+    fabrics: dict[str, Fabric | None]
+    pockets: Annotated[Literal[4, 2], msgspec.Meta(description="How many.")] = 2
+
+
+def test_choices_of_a_struct_stay_in_their_order() -> None:
+    properties = model_of(Coat).schema()["properties"]
+    assert properties["size"]["enum"] == ["S", "M", "L"]
+    assert properties["fits"]["items"]["enum"] == ["wide", "slim"]
+    assert properties["pockets"]["enum"] == [4, 2]
+    fabric = properties["fabrics"]["additionalProperties"]["properties"]
+    assert fabric["weight"]["enum"] == ["light", "heavy", "fair"]
+    assert fabric["enum"] == {"type": "array", "items": {"type": "string"}, "default": []}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ classes that are theirs.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import sys
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 from watchkeeper.apiextensions.declared.json_schema import to_structural
 
@@ -83,7 +84,9 @@ class _MsgspecModel:
     def schema(self) -> Json:
         import msgspec.json
 
-        return to_structural(msgspec.json.schema(self._cls))
+        schema = msgspec.json.schema(self._cls)
+        _put_in_order(schema, _choices(self._cls))
+        return to_structural(schema)
 
     def load(self, data: Json) -> Any:
         try:
@@ -91,3 +94,34 @@ class _MsgspecModel:
         except self._msgspec.ValidationError as problem:
             text, _, where = str(problem).partition(" - at `")
             raise ModelError([(where.rstrip("`").removeprefix("$").removeprefix("."), text)]) from problem
+
+
+def _choices(cls: Any) -> dict[frozenset[Any], list[Any]]:
+    """The values of all Literals and enumerations that a class leads to, in their order; msgspec sorts them."""
+    found: dict[frozenset[Any], list[Any]] = {}
+    seen: set[Any] = set()
+    waiting: list[Any] = [cls]
+    while waiting:
+        kind = waiting.pop()
+        values: list[Any] = []
+        if get_origin(kind) is Literal:
+            values = list(get_args(kind))
+        elif isinstance(kind, type) and kind not in seen:
+            seen.add(kind)
+            if issubclass(kind, enum.Enum):
+                values = [member.value for member in kind]
+            elif getattr(kind, "__annotations__", None):
+                waiting += get_type_hints(kind).values()
+        else:
+            waiting += get_args(kind)
+        if values:
+            found.setdefault(frozenset(values), values)
+    return found
+
+
+def _put_in_order(schema: Any, choices: dict[frozenset[Any], list[Any]]) -> None:
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        _put_in_order(part, choices)
+    listed = schema.get("enum") if isinstance(schema, dict) else None
+    if isinstance(listed, list) and all(isinstance(value, str | int) for value in listed):
+        schema["enum"] = choices.get(frozenset(listed), listed)
