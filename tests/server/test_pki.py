@@ -38,6 +38,25 @@ def test_another_address_gets_another_certificate_of_the_same_authority(tmp_path
     assert "192.0.2.7" in names(second.cert)
 
 
+@pytest.mark.parametrize("file", ["serving.crt", "serving.key", "serving.names"])
+def test_a_spoilt_certificate_is_made_anew_by_the_same_authority(tmp_path, file):
+    first = serving_certificate(tmp_path, "127.0.0.1")
+    (tmp_path / file).write_bytes(b"")
+    second = serving_certificate(tmp_path, "127.0.0.1")
+    assert second.ca_pem == first.ca_pem
+    server_context(second.cert, second.key, None)
+    assert serving_certificate(tmp_path, "127.0.0.1") == second
+
+
+@pytest.mark.parametrize(("file", "bind"), [("ca.crt", "127.0.0.1"), ("ca.crt", "192.0.2.7"), ("ca.key", "192.0.2.7")])
+def test_a_spoilt_authority_is_told_and_stays_as_it_is(tmp_path, file, bind):
+    serving_certificate(tmp_path, "127.0.0.1")
+    (tmp_path / file).write_bytes(b"junk")
+    with pytest.raises(StartupError, match=r"ca\.key are no certificate with its key; restore them, or remove both"):
+        serving_certificate(tmp_path, bind)
+    assert (tmp_path / file).read_bytes() == b"junk"
+
+
 def test_a_certificate_that_ends_soon_is_renewed(tmp_path):
     first = serving_certificate(tmp_path, "127.0.0.1")
     before = first.cert.read_bytes()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from watchkeeper.server.files import write_private
 
@@ -170,6 +170,22 @@ def test_a_signing_key_of_another_kind_is_one_clear_line(tmp_path, content):
     key.write_bytes(content)
     line = fails(tmp_path, "--service-account-signing-key-file", str(key))
     assert line == f"watchkeeper: --service-account-signing-key-file {key}: it holds no elliptic curve key"
+
+
+def test_a_signing_key_of_its_own_that_is_spoilt_is_one_clear_line(tmp_path):
+    key = tmp_path / "service-account.key"
+    key.write_bytes(b"")
+    assert fails(tmp_path) == f"watchkeeper: {key}: it holds no elliptic curve key"
+    assert key.read_bytes() == b""
+
+
+def test_a_signing_key_in_another_form_is_taken(tmp_path):
+    pem = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    )
+    (tmp_path / "service-account.key").write_bytes(pem)
+    with running(tmp_path, "--storage", "memory:") as (_, lines):
+        assert lines[0].startswith("serving on")
 
 
 def test_a_signing_key_that_is_not_there_is_one_clear_line(tmp_path):

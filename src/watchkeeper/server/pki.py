@@ -13,11 +13,13 @@ import datetime as dt
 import ipaddress
 import json
 import socket
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from watchkeeper.server.errors import StartupError
 from watchkeeper.server.files import write_private
 
 if TYPE_CHECKING:
@@ -49,15 +51,21 @@ class ServingCertificate:
 
 
 def serving_certificate(directory: Path, bind: str) -> ServingCertificate:
-    """The certificate to serve `bind` with: the one that is there, if it is good for a while yet, else a new one."""
+    """The certificate to serve `bind` with: the one that is there, if it is good for a while yet, else a new one.
+
+    Raises StartupError for an authority that is there and spoilt: clients trust it, so no other takes its place.
+    """
     names = _names(bind)
     found = ServingCertificate(directory / "serving.crt", directory / "serving.key", b"")
     ca = directory / "ca.crt"
     try:
         noted = json.loads((directory / "serving.names").read_bytes())
         good = set(noted["names"]) >= set(names) and noted["until"] > _now().timestamp() + _RENEW_DAYS * 86400
-        if good and found.cert.exists() and found.key.exists():
-            return ServingCertificate(found.cert, found.key, ca.read_bytes())
+        if good:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(found.cert, found.key)
+            ca_pem = ca.read_bytes()
+            ssl.PEM_cert_to_DER_cert(ca_pem.decode("ascii"))
+            return ServingCertificate(found.cert, found.key, ca_pem)
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return _issue(directory, names)
@@ -109,8 +117,13 @@ def _authority(directory: Path) -> tuple[x509.Certificate, EllipticCurvePrivateK
 
     cert_path, key_path = directory / "ca.crt", directory / "ca.key"
     if cert_path.exists() and key_path.exists():
-        certificate = x509.load_pem_x509_certificate(cert_path.read_bytes())
-        loaded = serialization.load_pem_private_key(key_path.read_bytes(), None)
+        try:
+            certificate = x509.load_pem_x509_certificate(cert_path.read_bytes())
+            loaded = serialization.load_pem_private_key(key_path.read_bytes(), None)
+        except (OSError, ValueError, TypeError) as error:
+            raise StartupError(
+                f"{cert_path} and {key_path} are no certificate with its key; restore them, or remove both for new ones"
+            ) from error
         lasting = certificate.not_valid_after_utc > _now() + dt.timedelta(days=_SERVING_DAYS)
         if lasting and isinstance(loaded, ec.EllipticCurvePrivateKey):
             return certificate, loaded

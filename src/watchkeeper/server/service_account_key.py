@@ -16,18 +16,20 @@ if TYPE_CHECKING:
 FILE = "service-account.key"
 
 
-def service_account_key(directory: Path, given: Path | None = None) -> Callable[[], EllipticCurvePrivateKey]:
+def service_account_key(
+    directory: Path, given: Path | None = None, *, checked: bool = True
+) -> Callable[[], EllipticCurvePrivateKey]:
     """A function that gives the key: that of a file that is given, else the directory's own.
 
-    Raises StartupError for a file that holds no such key; the function raises ValueError when the directory's does not.
+    Raises StartupError for a file that holds no such key, unless it is not to be `checked`.
     """
+    path = given or directory / FILE
 
     @functools.cache
     def load() -> EllipticCurvePrivateKey:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec
 
-        path = given or directory / FILE
         try:
             key = serialization.load_pem_private_key(path.read_bytes(), None)
         except FileNotFoundError:
@@ -42,13 +44,26 @@ def service_account_key(directory: Path, given: Path | None = None) -> Callable[
             raise ValueError(f"{path} holds no elliptic curve key")
         return key
 
-    if given is not None:
-        from cryptography.exceptions import UnsupportedAlgorithm
-
-        try:
-            load()
-        except OSError as error:
-            raise StartupError(f"--service-account-signing-key-file {given}: {error.strerror}") from error
-        except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-            raise StartupError(f"--service-account-signing-key-file {given}: it holds no elliptic curve key") from error
+    # To load it takes a while, so what looks as this program writes it is believed until it is needed.
+    if checked and (given is not None or not _looks_right(path)):
+        _check(load, str(path) if given is None else f"--service-account-signing-key-file {given}")
     return load
+
+
+def _looks_right(path: Path) -> bool:
+    try:
+        found = path.read_bytes()
+    except OSError:
+        return not path.exists()
+    return found.startswith(b"-----BEGIN PRIVATE KEY-----\n") and found.endswith(b"\n-----END PRIVATE KEY-----\n")
+
+
+def _check(load: Callable[[], object], what: str) -> None:
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    try:
+        load()
+    except OSError as error:
+        raise StartupError(f"{what}: {error.strerror}") from error
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise StartupError(f"{what}: it holds no elliptic curve key") from error
