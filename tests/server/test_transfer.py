@@ -198,6 +198,17 @@ def test_an_api_that_does_not_answer_is_named_and_does_not_keep_the_rest_from_be
     assert told.err.startswith("watchkeeper: cannot read away.io/v1: ")
 
 
+def test_a_server_that_is_not_there_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kubeconfig"
+    with serving() as server:
+        url = server.url
+        path.write_bytes(server.kubeconfig.read_bytes())
+    assert cli.main(["export", "--kubeconfig", str(path)]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"watchkeeper: {url}: ")
+    assert told.count(url) == 1
+
+
 def test_what_can_only_be_listed_is_left_out() -> None:
     answers = {
         "/api": {"versions": []},

@@ -40,8 +40,10 @@ class ServerSource:
         try:
             own = await self._namespace(namespace)
             resources = [resource async for resource in self._resources()]
-        except (ApiError, ClientError) as error:
+        except ApiError as error:
             raise TransferError(f"{self._client.config.url}: {error}") from error
+        except ClientError as error:  # which names the server
+            raise TransferError(str(error)) from error
         if own is not None:
             yield own
         for resource in resources:
