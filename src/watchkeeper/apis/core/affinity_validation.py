@@ -28,6 +28,8 @@ Object = Mapping[str, Any]
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _NOT_AN_OPERATOR = "not a valid selector operator"
+COMPARING = ("Lt", "Gt")
+"""The operators of tolerations that compare numbers."""
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -193,10 +195,16 @@ def validate_topology_spread(constraints: Sequence[Object], path: str, options: 
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             errors += validate_optional_enum(constraint.get(name), f"{at}.{name}", ("Honor", "Ignore"))
         selector = constraint.get("labelSelector")
-        errors += _label_keys(at, constraint.get("matchLabelKeys") or (), (), selector)
+        if not options.allow_invalid_spread_keys:
+            errors += validate_spread_keys(constraint, at)
         if not options.allow_invalid_spread_selector:
             errors += validate_label_selector(selector, f"{at}.labelSelector")
     return errors
+
+
+def validate_spread_keys(constraint: Object, path: str) -> list[FieldError]:
+    """The labels of its own that a Pod adds to the selector of a constraint."""
+    return _label_keys(path, constraint.get("matchLabelKeys") or (), (), constraint.get("labelSelector"))
 
 
 def _spread_identity(constraint: Object) -> tuple[str, str]:
@@ -213,8 +221,10 @@ def _min_domains(minimum: int | None, action: str, path: str) -> list[FieldError
     return errors
 
 
-def validate_tolerations(tolerations: Sequence[Object], path: str) -> list[FieldError]:
-    """Which taints a Pod tolerates."""
+def validate_tolerations(
+    tolerations: Sequence[Object], path: str, *, allow_comparing: bool = False
+) -> list[FieldError]:
+    """Which taints a Pod tolerates. `allow_comparing`: those that compare numbers, too."""
     errors: list[FieldError] = []
     for i, toleration in enumerate(tolerations):
         operator = toleration.get("operator") or ""
@@ -227,11 +237,11 @@ def validate_tolerations(tolerations: Sequence[Object], path: str) -> list[Field
             and not validate_label_name(key, "")
         ):
             continue
-        errors += _toleration_errors(toleration, f"{path}[{i}]")
+        errors += _toleration_errors(toleration, f"{path}[{i}]", allow_comparing)
     return errors
 
 
-def _toleration_errors(toleration: Object, path: str) -> list[FieldError]:
+def _toleration_errors(toleration: Object, path: str, allow_comparing: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     key, operator = toleration.get("key") or "", toleration.get("operator") or ""
     value, effect = toleration.get("value") or "", toleration.get("effect") or ""
@@ -250,8 +260,8 @@ def _toleration_errors(toleration: Object, path: str) -> list[FieldError]:
     elif operator == "Exists":
         if value:
             errors.append(invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"))
-    else:
-        known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
+    elif operator not in COMPARING or not allow_comparing:
+        known = ("Equal", "Exists", *COMPARING) if operator in COMPARING else ("Equal", "Exists")
         errors.append(not_supported(f"{path}.operator", operator, known))
     if effect and effect not in TAINT_EFFECTS:
         errors.append(not_supported(f"{path}.effect", effect, TAINT_EFFECTS))

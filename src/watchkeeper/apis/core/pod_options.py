@@ -18,6 +18,14 @@ class PodOptions:
     allow_indivisible_huge_pages: bool = False
     allow_non_local_token_path: bool = False
     allow_host_sysctls: bool = False
+    allow_comparing_tolerations: bool = False
+    allow_invalid_spread_keys: bool = False
+    allow_users_on_host_network: bool = False
+    """Whether a Pod with users of its own may use the network of its host."""
+    allow_users_with_devices: bool = False
+    """Whether a Pod with users of its own may use raw devices."""
+    allow_any_selinux_policy: bool = False
+    """Whether volumes may be labeled in each known way: the old object says how, be it the way that all may choose."""
 
 
 NEW_POD = PodOptions()

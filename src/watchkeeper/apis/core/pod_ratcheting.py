@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from watchkeeper.apis.core.affinity_validation import validate_node_selector
+from watchkeeper.apis.core.affinity_validation import COMPARING, validate_node_selector, validate_spread_keys
 from watchkeeper.apis.core.pod_options import NEW_POD, NEW_TEMPLATE, PodOptions
 from watchkeeper.apis.core.security_validation import uses_host_sysctls
 from watchkeeper.apis.core.windows_validation import each_container
@@ -17,20 +17,24 @@ Object = Mapping[str, Any]
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_TELLING = frozenset(("affinity", "topologySpreadConstraints", "volumes"))
+_TELLING = frozenset(("affinity", "topologySpreadConstraints", "volumes", "hostUsers", "overhead"))
 
 
 def options_for_update(old: Object, *, in_pod: bool, allow_invalid_deletion_cost: bool = False) -> PodOptions:
     """The options for an update of a spec that was `old`."""
-    sysctls = (old.get("securityContext") or {}).get("sysctls")
+    context = old.get("securityContext") or {}
+    sysctls, policy = context.get("sysctls"), context.get("seLinuxChangePolicy")
+    compares = any(toleration.get("operator") in COMPARING for toleration in old.get("tolerations") or ())
     huge = any(
         name.startswith(HUGEPAGES)
         for container, _ in each_container(old, "")
         for name in (container.get("resources") or {}).get("requests") or ()
     )
-    if not (allow_invalid_deletion_cost or sysctls or huge) and _TELLING.isdisjoint(old):
+    plain = not (allow_invalid_deletion_cost or sysctls or policy or compares or huge)
+    if plain and _TELLING.isdisjoint(old):
         return NEW_POD if in_pod else NEW_TEMPLATE
     affinity = old.get("affinity") or {}
+    own_users = old.get("hostUsers") is False
     return PodOptions(
         in_pod=in_pod,
         allow_invalid_deletion_cost=allow_invalid_deletion_cost,
@@ -40,9 +44,17 @@ def options_for_update(old: Object, *, in_pod: bool, allow_invalid_deletion_cost
             validate_label_selector(constraint.get("labelSelector"), "")
             for constraint in old.get("topologySpreadConstraints") or ()
         ),
-        allow_indivisible_huge_pages=huge and _has_indivisible_huge_pages(old),
+        allow_indivisible_huge_pages=_has_indivisible_huge_pages(old),
         allow_non_local_token_path=_has_non_local_token_path(old),
         allow_host_sysctls=bool(sysctls) and uses_host_sysctls(old),
+        allow_comparing_tolerations=compares,
+        allow_invalid_spread_keys=any(
+            validate_spread_keys(constraint, "") for constraint in old.get("topologySpreadConstraints") or ()
+        ),
+        allow_users_on_host_network=own_users and bool(old.get("hostNetwork")),
+        allow_users_with_devices=own_users
+        and any(container.get("volumeDevices") for container, _ in each_container(old, "")),
+        allow_any_selinux_policy=policy is not None,
     )
 
 
@@ -65,11 +77,14 @@ def _has_invalid_node_affinity(affinity: Object) -> bool:
 
 
 def _has_indivisible_huge_pages(spec: Object) -> bool:
+    amounts = [spec.get("overhead")]
+    for container, _ in each_container(spec, ""):
+        resources = container.get("resources") or {}
+        amounts += [resources.get("requests"), resources.get("limits")]
     return any(
         name.startswith(HUGEPAGES) and not is_divisible_huge_page(name, text)
-        for container, _ in each_container(spec, "")
-        for side in ("requests", "limits")
-        for name, text in ((container.get("resources") or {}).get(side) or {}).items()
+        for each in amounts
+        for name, text in (each or {}).items()
     )
 
 

@@ -108,17 +108,18 @@ def validate_pod_spec(spec: Object, path: str, options: PodOptions, *, pod: Obje
     rare = not _RARE_FIELDS.isdisjoint(spec)
     if rare and "nodeSelector" in spec:
         errors += validate_labels(spec["nodeSelector"] or {}, f"{path}.nodeSelector")
-    errors += validate_pod_security(spec, f"{path}.securityContext", allow_host_sysctls=options.allow_host_sysctls)
+    errors += validate_pod_security(spec, f"{path}.securityContext", options)
     if rare or spec.get("dnsPolicy") == "None":
         errors += _rare_fields(spec, path, options)
     if _mentions_windows(spec):
         errors += validate_host_process(spec, path)
     if rare:
-        errors += _host_users(spec, path)
+        errors += _host_users(spec, path, options)
         errors += validate_hostname_override(spec, path)
-    errors += _plain_fields(spec, path)
+    errors += _plain_fields(spec, path, options)
     if "overhead" in spec:
-        errors += validate_requirements({"limits": spec["overhead"]}, f"{path}.overhead")
+        lenient = options.allow_indivisible_huge_pages
+        errors += validate_requirements({"limits": spec["overhead"]}, f"{path}.overhead", allow_indivisible=lenient)
     if spec.get("os") is not None:
         errors += validate_os(spec, path)
     if context.file_keys:
@@ -173,7 +174,7 @@ def _rare_fields(spec: Object, path: str, options: PodOptions) -> list[FieldErro
     return errors
 
 
-def _plain_fields(spec: Object, path: str) -> list[FieldError]:
+def _plain_fields(spec: Object, path: str, options: PodOptions) -> list[FieldError]:
     errors: list[FieldError] = []
     for field in _NAMED_OBJECTS:
         name = spec.get(field)
@@ -188,7 +189,8 @@ def _plain_fields(spec: Object, path: str) -> list[FieldError]:
             errors += [invalid(f"{path}.{field}", name, text) for text in wrong]
     tolerations = spec.get("tolerations")
     if tolerations:
-        errors += validate_tolerations(tolerations, f"{path}.tolerations")
+        comparing = options.allow_comparing_tolerations
+        errors += validate_tolerations(tolerations, f"{path}.tolerations", allow_comparing=comparing)
     if "hostAliases" in spec:
         errors += validate_host_aliases(spec["hostAliases"] or (), f"{path}.hostAliases")
     name = spec.get("priorityClassName")
@@ -204,12 +206,16 @@ def _plain_fields(spec: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _host_users(spec: Object, path: str) -> list[FieldError]:
+def _host_users(spec: Object, path: str, options: PodOptions) -> list[FieldError]:
     if spec.get("hostUsers") is not False:
         return []
     text = "when `hostUsers` is false"
-    shared = (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC"))
+    shared = [("hostPID", "HostPID"), ("hostIPC", "HostIPC")]
+    if not options.allow_users_on_host_network:
+        shared.insert(0, ("hostNetwork", "hostNetwork"))
     errors = [forbidden(f"{path}.{shown}", text) for field, shown in shared if spec.get(field)]
+    if options.allow_users_with_devices:
+        return errors
     for container, at in each_container(spec, path):
         if container.get("volumeDevices"):
             errors.append(forbidden(f"{at}.volumeDevices", text))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from watchkeeper.apis.core.go_form import go_form
+from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.windows_validation import validate_windows_options
 from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.names import byte_length, inclusive_range_error
@@ -114,7 +115,7 @@ def _local_apparmor(local: str | None, path: str) -> list[FieldError]:
     return errors
 
 
-def validate_pod_security(spec: Object, path: str, *, allow_host_sysctls: bool) -> list[FieldError]:
+def validate_pod_security(spec: Object, path: str, options: PodOptions) -> list[FieldError]:
     """A pod's security context, at `path`."""
     context: Object = spec.get("securityContext") or {}
     errors: list[FieldError] = []
@@ -125,13 +126,14 @@ def validate_pod_security(spec: Object, path: str, *, allow_host_sysctls: bool) 
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
         errors.append(invalid(f"{path}.shareProcessNamespace", True, text))
-    errors += _sysctl_errors(context.get("sysctls") or (), spec, f"{path}.sysctls", allow_host_sysctls)
+    errors += _sysctl_errors(context.get("sysctls") or (), spec, f"{path}.sysctls", options.allow_host_sysctls)
     errors += _choice(context, "fsGroupChangePolicy", path, ("Always", "OnRootMismatch"))
     errors += validate_seccomp_field(context.get("seccompProfile"), f"{path}.seccompProfile")
     errors += validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions")
     errors += validate_apparmor_field(context.get("appArmorProfile"), f"{path}.appArmorProfile")
     errors += _choice(context, "supplementalGroupsPolicy", path, ("Merge", "Strict"))
-    return errors + _choice(context, "seLinuxChangePolicy", path, ("Recursive",))
+    policies = ("MountOption", "Recursive") if options.allow_any_selinux_policy else ("Recursive",)
+    return errors + _choice(context, "seLinuxChangePolicy", path, policies)
 
 
 def _choice(context: Object, field: str, path: str, supported: tuple[str, ...]) -> list[FieldError]:
