@@ -84,6 +84,8 @@ class KindBehavior:
     validate_status_update: Callable[[Object, Object], list[FieldError]] | None = None
     warnings_on_create: Callable[[Object], list[str]] = _no_warnings
     warnings_on_update: Callable[[Object, Object], list[str]] = _no_warnings
+    warnings_on_status_update: Callable[[Object], list[str]] = _no_warnings
+    """What writers of a status are told about it; they hear nothing of the spec."""
     name_rule: Callable[[str, bool], list[str]] | None = None
     """(name, prefix) -> what is wrong with a name; `prefix` for generateName. None: a DNS subdomain (RFC 1123)."""
     name_rule_of: Callable[[Object], Callable[[str, bool], list[str]]] | None = None

@@ -273,7 +273,7 @@ class StatusStrategy(Strategy):
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         """Status writers are controllers: they are not warned about specs."""
-        return []
+        return self.behavior.warnings_on_status_update(obj)
 
 
 def _same_but_metadata(obj: Object, old: Object) -> bool:

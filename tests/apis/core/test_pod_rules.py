@@ -193,6 +193,16 @@ def test_a_status_has_one_address_of_each_family() -> None:
     ]
 
 
+def test_writers_of_a_status_hear_of_odd_addresses_in_it() -> None:
+    written = update_status(
+        created(pod()), {"podIPs": [{"ip": "fe80::0:1"}], "hostIP": "::A", "hostIPs": [{"ip": "::A"}]}
+    )
+    assert written.warnings == [
+        'status.podIPs[0].ip: IPv6 address "fe80::0:1" should be in RFC 5952 canonical format ("fe80::1")',
+        'status.hostIPs[0].ip: IPv6 address "::A" should be in RFC 5952 canonical format ("::a")',
+    ]
+
+
 def test_warnings_name_what_is_odd() -> None:
     env = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     written = create(pod("a.b", containers=[container(env=env)], hostNetwork=False))

@@ -314,6 +314,14 @@ def test_what_is_ignored_or_deprecated_is_said(spec: Any, warnings: list[str]) -
     assert (written.errors, written.warnings) == ([], warnings)
 
 
+def test_writers_of_a_status_hear_of_odd_addresses_of_ingress_points() -> None:
+    old = created(service(type="LoadBalancer"))
+    written = update_status(old, {"loadBalancer": {"ingress": [{"hostname": "h"}, {"ip": "fe80::0:1"}]}})
+    assert written.warnings == [
+        'status.loadBalancer.ingress[1]: IPv6 address "fe80::0:1" should be in RFC 5952 canonical format ("fe80::1")'
+    ]
+
+
 def test_services_are_selected_by_type_and_address() -> None:
     behavior = BEHAVIORS.of(GroupKind("", "Service"))
     assert behavior.selectable_fields is not None

@@ -15,6 +15,7 @@ from watchkeeper.apis.core.pod_status_validation import validate_pod_status_upda
 from watchkeeper.apis.core.pod_table import TABLE
 from watchkeeper.apis.core.pod_validation import validate_pod_metadata_update, validate_pod_update
 from watchkeeper.apis.validation.names import is_dns1123_label
+from watchkeeper.apis.validation.net import ip_warnings
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -72,6 +73,15 @@ def _warnings_on_create(pod: Object) -> list[str]:
     return warnings
 
 
+def _status_warnings(pod: Object) -> list[str]:
+    status = pod.get("status") or {}
+    found: list[str] = []
+    for field in ("podIPs", "hostIPs"):
+        for i, address in enumerate(status.get(field) or ()):
+            found += ip_warnings(address.get("ip") or "", f"status.{field}[{i}].ip")
+    return found
+
+
 def _prepare_for_status_update(new: Object, old: Object) -> None:
     """A status writer can neither take back a deletion nor change who owns the Pod."""
     meta, before = new["metadata"], old["metadata"]
@@ -113,6 +123,7 @@ BEHAVIORS = [
             shares_parts=True,
             validate_status_update=validate_pod_status_update,
             warnings_on_create=_warnings_on_create,
+            warnings_on_status_update=_status_warnings,
             selectable_fields=selectable_fields,
             selectable_labels=_LABELS,
             unsupported_field_label=lambda label: f"field label not supported: {label}",

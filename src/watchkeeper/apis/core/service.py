@@ -90,6 +90,14 @@ def service_warnings(service: Object) -> list[str]:
     return found
 
 
+def _status_warnings(service: Object) -> list[str]:
+    balancer = (service.get("status") or {}).get("loadBalancer") or {}
+    found: list[str] = []
+    for i, ingress in enumerate(balancer.get("ingress") or ()):
+        found += ip_warnings(ingress.get("ip") or "", f"status.loadBalancer.ingress[{i}]")
+    return found
+
+
 def _fields(service: Object) -> dict[str, str]:
     spec = service.get("spec") or {}
     return {"spec.clusterIP": spec.get("clusterIP") or "", "spec.type": spec.get("type") or ""}
@@ -104,6 +112,7 @@ BEHAVIORS = [
         validate_status_update=validate_service_status,
         warnings_on_create=service_warnings,
         warnings_on_update=lambda new, _old: service_warnings(new),
+        warnings_on_status_update=_status_warnings,
         name_rule=name_is_dns_label,
         selectable_fields=_fields,
         selectable_labels=("spec.clusterIP", "spec.type"),
