@@ -41,6 +41,7 @@ def test_numbers_have_as_few_digits_as_tell_them(value: float, text: str) -> Non
         (3, "3"),
         (12345678.5, "1.23456785e+07"),
         ({"b": 1, "a": "<"}, '{"b":1,"a":"\\u003c"}'),
+        (["\u2028&"], '["\\u2028\\u0026"]'),
     ],
 )
 def test_values_are_quoted_or_encoded(value: Any, text: str) -> None:

@@ -94,10 +94,7 @@ def format_value(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return go_float(value)
-    text = orjson.dumps(value).decode()
-    for ch, escaped in _HTML_ESCAPES:
-        text = text.replace(ch, escaped)
-    return text
+    return escape_html(orjson.dumps(value).decode())
 
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
@@ -152,14 +149,17 @@ def _declared(key: str) -> str:
 
 def go_json(value: Any) -> str:
     """JSON as Go's encoder writes what has no struct: keys sorted, and what HTML would read escaped."""
-    text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return escape_html(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
+
+
+def escape_html(text: str) -> str:
+    """JSON with what HTML or JavaScript would read escaped, as Go's encoder does."""
     for ch, escaped in _HTML_ESCAPES:
         text = text.replace(ch, escaped)
     return text
 
 
-_HTML_ESCAPES = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
-"""Go's JSON encoder escapes what HTML would read."""
+_HTML_ESCAPES = tuple((ch, f"\\u{ord(ch):04x}") for ch in "<>&\u2028\u2029")
 
 
 def go_quote(text: str) -> str:

@@ -118,6 +118,24 @@ def test_conditions_that_can_only_be_true_are_true() -> None:
     assert errors == ['status.conditions[0].status: Unsupported value: "False": supported values: "True"']
 
 
+def test_a_decision_that_was_taken_is_shown_beside_what_it_was_to_become() -> None:
+    times = {"lastUpdateTime": "2024-01-01T00:00:00Z", "lastTransitionTime": "2024-01-01T00:00:00Z"}
+    old = {**created(signing_request()), "status": {"conditions": [{**APPROVED, **times}]}}
+    _, errors = part("status", old, {"conditions": [{**APPROVED, **times, "reason": "<Other>"}]})
+    assert errors == [
+        'status.conditions: Forbidden: updates may not modify a condition of type "Approved"\n'
+        "@@ -2,7 +2,7 @@\n"
+        "  {\n"
+        '   "Type": "Approved",\n'
+        '   "Status": "True",\n'
+        '-  "Reason": "Because",\n'
+        '+  "Reason": "\\u003cOther\\u003e",\n'
+        '   "Message": "",\n'
+        '   "LastUpdateTime": "2024-01-01T00:00:00Z",\n'
+        '   "LastTransitionTime": "2024-01-01T00:00:00Z"\n'
+    ]
+
+
 def test_a_certificate_is_issued_once_and_must_be_one() -> None:
     old = created(signing_request())
     junk = base64.b64encode(b"junk").decode()

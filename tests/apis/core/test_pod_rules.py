@@ -159,12 +159,30 @@ def test_deadlines_only_come_closer() -> None:
     ]
 
 
+def test_a_deadline_that_is_refused_is_all_that_is_said_of_a_change() -> None:
+    old = created(pod(activeDeadlineSeconds=10))
+    assert update(old, pod(activeDeadlineSeconds=11, hostname="other", schedulingGates=[{"name": "a"}])).errors == [
+        "spec.activeDeadlineSeconds: Invalid value: 11: must be less than or equal to previous value"
+    ]
+    assert update(old, pod(activeDeadlineSeconds=-1)).errors == [
+        "spec.activeDeadlineSeconds: Invalid value: -1: must be between 1 and 2147483647, inclusive",
+        "spec.activeDeadlineSeconds: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+    ]
+    errors = update(old, pod(hostname="other")).errors
+    assert [error.partition(":")[0] for error in errors] == ["spec.activeDeadlineSeconds", "spec"]
+
+
 def test_gates_are_only_removed() -> None:
     old = created(pod(schedulingGates=[{"name": "a"}, {"name": "b"}]))
     assert update(old, pod(schedulingGates=[{"name": "b"}])).errors == []
     selecting = created(pod(schedulingGates=[{"name": "a"}], nodeSelector={"disk": "ssd"}))
     assert update(selecting, pod(schedulingGates=[{"name": "a"}])).errors == [
         "spec.nodeSelector: Invalid value: null: only additions to spec.nodeSelector are allowed "
+        "(no mutations or deletions)"
+    ]
+    picky = created(pod(schedulingGates=[{"name": "a"}], nodeSelector={"disk": "ssd", "zone": "z"}))
+    assert update(picky, pod(schedulingGates=[{"name": "a"}], nodeSelector={"disk": "hdd"})).errors == [
+        'spec.nodeSelector: Invalid value: {"disk":"hdd"}: only additions to spec.nodeSelector are allowed '
         "(no mutations or deletions)"
     ]
     assert update(old, pod(schedulingGates=[{"name": "c"}])).errors == [

@@ -13,6 +13,7 @@ import orjson
 from watchkeeper.apis.autoscaling.metrics_v1 import spec_from_v1, spec_to_v1, status_from_v1, status_to_v1
 from watchkeeper.apis.conversion import Conversion, Object
 from watchkeeper.apis.schema_data import schema_data
+from watchkeeper.meta.field import escape_html
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.decode import compile_decoder
 from watchkeeper.runtime.scheme import DecodeError
@@ -178,8 +179,7 @@ def _read_behavior(text: str | None) -> Object | None:
 
 def _go_json(value: Any) -> str:
     """JSON as Go's encoder writes it, safe to embed in HTML."""
-    text = orjson.dumps(value).decode()
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return escape_html(orjson.dumps(value).decode())
 
 
 CONVERSIONS = {_V1: Conversion(_V2, hpa_to_v2, hpa_from_v2)}

@@ -8,6 +8,7 @@ from typing import Any
 
 from watchkeeper.apis.certificates.pem import certificates_fault, request_fault
 from watchkeeper.apis.core.unified_diff import unified_diff
+from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_builtin_object_meta_update
 from watchkeeper.apis.validation.names import any_name
 from watchkeeper.apis.validation.signers import validate_signer_name
@@ -22,6 +23,14 @@ _LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 _DECISIONS = ("Approved", "Denied")
 _TRUE_ONLY = (*_DECISIONS, "Failed")
 _STATUSES = ("False", "True", "Unknown")
+_CONDITION: InternalForm = {
+    "type": ("Type", ""),
+    "status": ("Status", ""),
+    "reason": ("Reason", ""),
+    "message": ("Message", ""),
+    "lastUpdateTime": ("LastUpdateTime", None),
+    "lastTransitionTime": ("LastTransitionTime", None),
+}
 _MIN_SECONDS = 600
 _USAGES = (
     "any",
@@ -166,7 +175,8 @@ def _update_errors(new: Object, old: Object, *, certificate: bool = False, decis
         if len(after) > len(before):
             errors.append(forbidden(_CONDITIONS, f'updates may not add a condition of type "{kind}"'))
         elif len(after) == len(before) and after != before:
-            why = f'updates may not modify a condition of type "{kind}"\n{unified_diff(before, after)}'
+            difference = unified_diff(*([internal_form(each, _CONDITION) for each in side] for side in (before, after)))
+            why = f'updates may not modify a condition of type "{kind}"\n{difference}'
             errors.append(forbidden(_CONDITIONS, why))
     now, was = ((each.get("status") or {}).get("certificate") for each in (new, old))
     if (now or "") != (was or ""):

@@ -147,7 +147,7 @@ def validate_volume_update(new: Object, old: Object) -> list[FieldError]:
         after["csi"] = {k: v for k, v in after["csi"].items() if k != "controllerExpandSecretRef"}
     if before != after:
         forms = (go_form(source, "PersistentVolumeSource") for source in (before, after))
-        difference = unified_diff(*forms, in_order=True)
+        difference = unified_diff(*forms)
         why = f"spec.persistentvolumesource is immutable after creation\n{difference}"
         errors.append(forbidden("spec.persistentvolumesource", why))
     errors += validate_immutable(spec.get("volumeMode"), was.get("volumeMode"), "volumeMode")

@@ -56,7 +56,7 @@ def validate_claim_update(new: Object, old: Object) -> list[FieldError]:
         _copy(expected, shown, "volumeAttributesClassName")
     if shown != expected:
         forms = (go_form(each, "PersistentVolumeClaimSpec") for each in (expected, shown))
-        errors.append(forbidden("spec", f"{_FIXED}\n{unified_diff(*forms, in_order=True)}"))
+        errors.append(forbidden("spec", f"{_FIXED}\n{unified_diff(*forms)}"))
     errors += _shrinking(spec, was, old)
     errors += validate_immutable(spec.get("volumeMode"), was.get("volumeMode"), "volumeMode")
     return errors + _attributes_class(spec, was, old)

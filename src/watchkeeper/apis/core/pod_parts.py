@@ -65,7 +65,7 @@ def _validate_ephemeral(new: Object, old: Object) -> list[FieldError]:
             errors.append(forbidden(path, f"existing ephemeral containers {name} may not be removed\n"))
         elif found != before:
             forms = (go_form(each, "EphemeralContainer") for each in (before, found))
-            difference = unified_diff(*forms, in_order=True)
+            difference = unified_diff(*forms)
             text = f"existing ephemeral containers {name} may not be changed\n{difference}"
             errors.append(forbidden(path, text))
     return errors

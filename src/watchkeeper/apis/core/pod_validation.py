@@ -122,7 +122,11 @@ def validate_pod_update(new: Object, old: Object) -> list[FieldError]:
             if not container.get("image"):
                 errors.append(required(f"spec.{kind}[{i}].image"))
             errors += image_padding_errors(container, f"spec.{kind}[{i}]")
-    errors += _deadline_errors(spec.get("activeDeadlineSeconds"), old_spec.get("activeDeadlineSeconds"))
+    deadline = spec.get("activeDeadlineSeconds")
+    wrong = _deadline_errors(deadline, old_spec.get("activeDeadlineSeconds"))
+    errors += wrong
+    if wrong and deadline is not None:
+        return errors
     if spec.get("tolerations") != old_spec.get("tolerations"):
         errors += _toleration_changes(spec.get("tolerations") or (), old_spec.get("tolerations") or ())
     errors += _gate_changes(spec.get("schedulingGates") or (), old_spec.get("schedulingGates") or ())
@@ -132,7 +136,7 @@ def validate_pod_update(new: Object, old: Object) -> list[FieldError]:
     if old_spec.get("schedulingGates"):
         errors += _gated_changes(munged, old_spec)
     if munged != old_spec:
-        difference = unified_diff(*(go_form(each, "PodSpec") for each in (old_spec, munged)), in_order=True)
+        difference = unified_diff(*(go_form(each, "PodSpec") for each in (old_spec, munged)))
         text = f"pod updates may not change fields other than {_UPDATABLE}\n{difference}"
         errors.append(forbidden("spec", text))
     return errors
@@ -147,7 +151,7 @@ def _deadline_errors(new: int | None, old: int | None) -> list[FieldError]:
         return errors
     if not 0 <= new <= _MAX_INT32:
         errors.append(invalid(path, new, inclusive_range_error(0, _MAX_INT32)))
-    if old is not None and old < new:
+    elif old is not None and old < new:
         errors.append(invalid(path, new, "must be less than or equal to previous value"))
     return errors
 
@@ -207,9 +211,8 @@ def _gated_changes(munged: dict[str, Any], old: Object) -> list[FieldError]:
     selector, old_selector = munged.get("nodeSelector") or {}, old.get("nodeSelector") or {}
     if selector != old_selector:
         text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        changed = [key for key, value in old_selector.items() if selector.get(key) != value]
-        shown = munged.get("nodeSelector")
-        errors += [invalid("spec.nodeSelector", shown, text) for _ in changed]
+        if any(selector.get(key) != value for key, value in old_selector.items()):
+            errors.append(invalid("spec.nodeSelector", munged.get("nodeSelector"), text))
         munged.update(_with(munged, "nodeSelector", old.get("nodeSelector")))
         if old.get("nodeSelector") is None:
             munged.pop("nodeSelector", None)

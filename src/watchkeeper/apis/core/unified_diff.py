@@ -6,13 +6,15 @@ import difflib
 import json
 from typing import Any
 
+from watchkeeper.meta.field import escape_html
 
-def unified_diff(old: Any, new: Any, *, in_order: bool = False) -> str:
-    """A unified diff, with three lines of context, of both objects as indented JSON.
 
-    `in_order`: the fields are in the order in which they are to show; else they are sorted.
-    """
-    texts = (json.dumps(obj, indent=1, sort_keys=not in_order, ensure_ascii=False) for obj in (old, new))
-    before, after = (text.splitlines(keepends=True) for text in texts)
-    lines = list(difflib.unified_diff(before, after, n=3))
-    return "".join(line if line.endswith("\n") else line + "\n" for line in lines[2:])
+def unified_diff(old: Any, new: Any) -> str:
+    """A unified diff, with three lines of context, of both objects as Go indents JSON, with fields as they come."""
+    before, after = (_lines(obj) for obj in (old, new))
+    return "".join(list(difflib.unified_diff(before, after, n=3))[2:])
+
+
+def _lines(obj: Any) -> list[str]:
+    text = escape_html(json.dumps(obj, indent=1, ensure_ascii=False))
+    return [f"{line}\n" for line in text.split("\n")]

@@ -19,7 +19,7 @@ from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import APPLY_PATCH, STRATEGIC_PATCH, Scope
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.meta.field import invalid
+from watchkeeper.meta.field import go_json, invalid
 from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.metadata import ensure_namespace, metadata_of
 from watchkeeper.registry.rest import LiveUpdate, UpdateOptions
@@ -319,8 +319,7 @@ class _Apply(_Patch):
 
 def _json_of(outcome: Any) -> bytes:
     """An outcome as the reference's libraries write what they have patched: sorted, and fit to stand in HTML."""
-    text = orjson.dumps(outcome, option=orjson.OPT_SORT_KEYS)
-    return text.replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")
+    return go_json(outcome).encode()
 
 
 def _invalid_outcome(outcome: bytes, message: str) -> ApiError:
