@@ -57,6 +57,31 @@ def test_what_a_node_avoids_is_json() -> None:
     assert update(created(body("Node")), bad).errors == [text, text]
 
 
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("[]", ".AvoidPods: {} cannot unmarshal array into Go value of type v1.AvoidPods"),
+        (
+            '{"preferAvoidPods":1}',
+            ".AvoidPods: {} cannot unmarshal number into Go struct field AvoidPods.preferAvoidPods "
+            "of type []v1.PreferAvoidPodsEntry",
+        ),
+        ('{"preferAvoidPods":[{}]}', ".scheduler.alpha.kubernetes.io/preferAvoidPods[0].PodSignature: Required value"),
+        (
+            '{"preferAvoidPods":[{"podSignature":{"podController":{"controller":false}}}]}',
+            ".scheduler.alpha.kubernetes.io/preferAvoidPods[0].PodSignature.PodController.Controller: "
+            "Invalid value: false: must point to a controller",
+        ),
+        ('{"preferAvoidPods":[{"podSignature":{"podController":{"controller":true}}}]}', ""),
+    ],
+)
+def test_a_node_avoids_what_a_controller_has_made(text: str, error: str) -> None:
+    key = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "annotations": {key: text}}}
+    unread = f'Invalid value: "{key}": json:'
+    assert create(node).errors == ([f"metadata.annotations{error.replace('{}', unread)}"] if error else [])
+
+
 def test_restart_rules_need_a_policy_and_are_few() -> None:
     rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": list(range(1, 257))}}
     first = {"name": "first", "image": "i:1", "restartPolicyRules": [rule]}

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+import orjson
+
 from watchkeeper.apis.core.affinity_validation import validate_taints
 from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_builtin_object_meta_update
@@ -16,6 +18,7 @@ from watchkeeper.apis.validation.numbers import validate_positive
 from watchkeeper.apis.validation.resources import validate_resource_quantity
 from watchkeeper.meta.field import FieldError, duplicate, forbidden, go_quote, internal_error, invalid, required
 from watchkeeper.runtime.json_syntax import syntax_error
+from watchkeeper.runtime.unmarshal import described
 
 Object = Mapping[str, Any]
 
@@ -90,8 +93,36 @@ def validate_node_change(new: Object, old: Object) -> list[FieldError]:
 def _annotation_errors(node: Object) -> list[FieldError]:
     """The annotation that tells what pods a node avoids is still read, although nobody heeds it any more."""
     text = (node["metadata"].get("annotations") or {}).get(_AVOIDED_PODS)
-    problem = syntax_error(text.encode()) if text else None
-    return [] if problem is None else [invalid("metadata.annotations.AvoidPods", _AVOIDED_PODS, problem)]
+    if not text:
+        return []
+    problem = syntax_error(text.encode())
+    avoided = None if problem else orjson.loads(text)
+    if avoided is not None and not isinstance(avoided, dict):
+        problem = f"json: cannot unmarshal {described(avoided)} into Go value of type v1.AvoidPods"
+    entries = None if problem else _member(avoided, "preferAvoidPods")
+    if entries is not None and not isinstance(entries, list):
+        field = "AvoidPods.preferAvoidPods of type []v1.PreferAvoidPodsEntry"
+        problem = f"json: cannot unmarshal {described(entries)} into Go struct field {field}"
+    if problem:
+        return [invalid("metadata.annotations.AvoidPods", _AVOIDED_PODS, problem)]
+    errors: list[FieldError] = []
+    for i, entry in enumerate(entries or ()):
+        path = f"metadata.annotations.{_AVOIDED_PODS}[{i}].PodSignature"
+        controller = _member(_member(entry, "podSignature"), "podController")
+        if controller is None:
+            errors.append(required(path))
+        elif _member(controller, "controller") is not True:
+            errors.append(invalid(f"{path}.PodController.Controller", False, "must point to a controller"))
+    return errors
+
+
+def _member(value: Any, name: str) -> Any:
+    """A member of a JSON object whatever the case of its name, as Go reads it; None where there is none."""
+    found = None
+    for key, member in value.items() if isinstance(value, dict) else ():
+        if key.lower() == name.lower():
+            found = member
+    return found
 
 
 def _feature_errors(status: Object) -> list[FieldError]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from watchkeeper.apis.core.toleration_annotation import TOLERATIONS, validate_toleration_annotation
 from watchkeeper.apis.core.windows_validation import each_container
 from watchkeeper.apis.validation.paths import validate_local_descending_path
 from watchkeeper.meta.field import FieldError, forbidden, go_quote, invalid
@@ -33,6 +34,8 @@ def validate_pod_annotations(
     if MIRROR_POD in annotations and not spec.get("nodeName"):
         text = "must set spec.nodeName if mirror pod annotation is set"
         errors.append(invalid(f"{path}[{MIRROR_POD}]", annotations[MIRROR_POD], text))
+    if annotations.get(TOLERATIONS):
+        errors += validate_toleration_annotation(annotations[TOLERATIONS], path)
     if check_cost and DELETION_COST in annotations and not is_deletion_cost(annotations[DELETION_COST]):
         errors.append(invalid(f"{path}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"))
     for key, value in annotations.items():

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from watchkeeper.apis.core.pod_annotations import validate_annotation_changes, validate_pod_annotations
+from watchkeeper.apis.core.pod_annotations import (
+    DELETION_COST,
+    is_deletion_cost,
+    validate_annotation_changes,
+    validate_pod_annotations,
+)
 from watchkeeper.apis.core.security_validation import validate_id
 from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.apis.validation.names import byte_length, is_dns1123_label, is_dns1123_subdomain, is_qualified_name
@@ -69,7 +74,10 @@ def _annotation_errors(new: Object, old: Object) -> list[FieldError]:
     if not annotations and not before:
         return []
     errors = validate_annotation_changes(annotations, before, "metadata.annotations")
-    return errors + validate_pod_annotations(annotations, new.get("spec") or {}, "metadata.annotations")
+    cost = before.get(DELETION_COST)
+    check_cost = cost is None or is_deletion_cost(cost)
+    spec = new.get("spec") or {}
+    return errors + validate_pod_annotations(annotations, spec, "metadata.annotations", check_cost=check_cost)
 
 
 def _condition_errors(conditions: Sequence[Object]) -> list[FieldError]:
