@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from watchkeeper.apis.schema_data import schema_data
@@ -60,9 +61,79 @@ def test_types_that_decode_themselves_say_what_is_wrong() -> None:
 
 def test_the_patch_shows_as_the_reference_prints_it() -> None:
     patch = StrategicPatch(b'{"spec":{"replicas":"x","paused":true,"a":3e9,"b":1.0},"metadata":null}', DEPLOYMENT)
-    assert patch.shown() == "map[metadata:<nil> spec:map[a:3e+09 b:1 paused:true replicas:x]]"
+    document: dict[str, Any] = {"metadata": {"name": "a"}, "spec": {}}
+    assert patch.shown(document) == "map[metadata:<nil> spec:map[a:3e+09 b:1 paused:true replicas:x]]"
     with pytest.raises(DecodeError, match=r"^unrecognized type: int32$"):
         patch.restored({"spec": {"replicas": "x"}})
+
+
+@pytest.mark.parametrize(
+    ("patch", "shown"),
+    [
+        ('{"strategy":{"$retainKeys":["type"],"type":5}}', "map[strategy:map[type:5]]"),
+        ('{"$setElementOrder/none":[{"name":"b"},{"name":"a"}]}', None),
+        (
+            '{"replicas":"x","selector":{"a":null,"b":{"c":null},"d":{"$patch":"delete"}}}',
+            "map[replicas:x selector:map[b:map[]]]",
+        ),
+        ('{"strategy":{"$patch":"replace","type":5}}', "map[strategy:map[type:5]]"),
+        ('{"strategy":{"type":null}}', "map[strategy:map[type:<nil>]]"),
+        (
+            '{"template":{"spec":{"$setElementOrder/containers":[{"name":"a"}],"containers":[{"name":"a","image":5}]}}}',
+            "map[template:map[spec:map[]]]",
+        ),
+        (
+            '{"template":{"spec":{"containers":[{"name":"a","env":[{"name":"x","value":null}]},{"name":"b","$patch":"delete"}]}}}',
+            "map[template:map[spec:map[containers:[map[env:[map[name:x]] name:a] map[$patch:delete name:b]]]]]",
+        ),
+    ],
+)
+def test_merging_takes_directives_and_nulls_out_of_what_is_shown(patch: str, shown: str | None) -> None:
+    containers = [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}]
+    document = {"spec": {"strategy": {"type": "Recreate"}, "template": {"spec": {"containers": containers}}}}
+    parsed = StrategicPatch(f'{{"spec":{patch}}}'.encode(), DEPLOYMENT)
+    if shown is None:
+        with pytest.raises(ApiError, match="unable to find api field"):
+            parsed.shown(document)
+    else:
+        assert parsed.shown(document) == f"map[spec:{shown}]"
+
+
+def test_only_deletions_may_stand_behind_the_last_that_an_order_names() -> None:
+    document = {"spec": {"template": {"spec": {"containers": [{"name": "a", "image": "a:1"}]}}}}
+
+    def outcome(*changes: dict[str, Any]) -> Any:
+        pod = {"$setElementOrder/containers": [{"name": "a"}], "containers": [*changes]}
+        patch = StrategicPatch(orjson.dumps({"spec": {"template": {"spec": pod}}}), DEPLOYMENT)
+        return patch.apply(orjson.loads(orjson.dumps(document)))["spec"]["template"]["spec"]["containers"]
+
+    new = {"name": "a", "image": "a:2"}
+    assert outcome(new, {"name": "b", "$patch": "delete"}) == [new]
+    assert outcome({"$patch": "replace"}, new) == [new]
+    with pytest.raises(ApiError, match="doesn't match \\$setElementOrder list"):
+        outcome(new, {"$patch": "replace"})
+
+
+@pytest.mark.parametrize(
+    ("metadata", "code", "message"),
+    [
+        ({"$deleteFromPrimitiveList": ["a"]}, 400, "invalid patch format of primitive list"),
+        ({"$deleteFromPrimitiveLists/finalizers": ["a"]}, 400, "invalid patch format of primitive list"),
+        ({"$setElementOrder": ["a"]}, 400, "invalid patch format of setElementOrder list"),
+        ({"$setElementOrders/finalizers": ["a"]}, 400, "invalid patch format of setElementOrder list"),
+        ({"$setElementOrder": "a"}, 500, "expected a []interface {}, but received a string"),
+        ({"$setElementOrder/finalizers": ["a"], "finalizers": []}, 500, "no elements in any of the given slices"),
+        ({"$patch": 5}, 500, "unknown patch type: %!s(int64=5) in map: map[$patch:5]"),
+        ({"$patch": None}, 500, "unknown patch type: %!s(<nil>) in map: map[$patch:<nil>]"),
+        ({"$patch": [True, "x"]}, 500, "unknown patch type: [%!s(bool=true) x] in map: map[$patch:[true x]]"),
+        ({"$patch": {"a": 1.5}}, 500, "unknown patch type: map[a:%!s(float64=1.5)] in map: map[$patch:map[a:1.5]]"),
+    ],
+)
+def test_a_directive_that_says_nothing_is_refused(metadata: dict[str, Any], code: int, message: str) -> None:
+    patch = StrategicPatch(orjson.dumps({"metadata": metadata}), DEPLOYMENT)
+    with pytest.raises(ApiError) as raised:
+        patch.apply({"metadata": {"name": "a"}})
+    assert (raised.value.code, raised.value.message) == (code, message)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +159,7 @@ def test_numbers_are_cut_off_to_the_width_of_their_field(sent: float, stored: in
 
 def test_integers_beyond_int64_are_floats_to_the_reference() -> None:
     patch = StrategicPatch(b'{"spec":{"paused":9223372036854775808,"replicas":9223372036854775807}}', DEPLOYMENT)
-    assert patch.shown() == "map[spec:map[paused:9.223372036854776e+18 replicas:9223372036854775807]]"
+    assert patch.shown({}) == "map[spec:map[paused:9.223372036854776e+18 replicas:9223372036854775807]]"
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ class _Merge(_Patch):
         unknown = [f'unknown field "{name}"' for name in sorted(changed) if name not in ("kind", "apiVersion")]
         found = [*self.strict_errors, *unknown]
         if self.params.field_validation == "Strict" and found:
-            raise self._refused(_json_of(changed), strict_text(found))
+            raise _invalid_outcome(_json_of(changed), strict_text(found))
         if self.params.field_validation != "Ignore":
             for text in found:
                 self.request.warn(text)
@@ -247,22 +247,21 @@ class _Merge(_Patch):
         if checked and (unknown or self.strict_errors):
             found = [*self.strict_errors, *self._in_order(unknown or [])]
             if self.params.field_validation == "Strict":
-                raise self._refused(self._outcome(current), strict_text(found))
+                raise self._refused(current, strict_text(found))
             for text in found:
                 self.request.warn(text)
         return obj
 
     def _restored(self, current: StoredObject, unknown: list[str] | None, error: DecodeError) -> Object:
         """The whole outcome, which did not decode as it is, decoded after a strategic patch converted its values."""
-        outcome = self._outcome(current)
         if not isinstance(self.document, StrategicPatch):
-            raise self._refused(outcome, str(error)) from error
+            raise self._refused(current, str(error)) from error
         if unknown:
             unknown.clear()
         try:
-            return self.scope.kind.decode(self.document.restored(orjson.loads(outcome)), unknown)
+            return self.scope.kind.decode(self.document.restored(orjson.loads(self._outcome(current))), unknown)
         except DecodeError as why:
-            raise self._refused(outcome, str(why)) from why
+            raise self._refused(current, str(why)) from why
 
     def _outcome(self, current: StoredObject) -> bytes:
         """What the patch makes of the current state, for errors: worked out anew, because decoding changes it."""
@@ -278,11 +277,11 @@ class _Merge(_Patch):
             kind.default(obj)
         return obj
 
-    def _refused(self, outcome: bytes, message: str) -> ApiError:
+    def _refused(self, current: StoredObject, message: str) -> ApiError:
         """The error about an outcome that the kind cannot hold, or that has what strictness forbids."""
         if isinstance(self.document, StrategicPatch):
-            outcome = self.document.shown().encode()
-        return _invalid_outcome(outcome, message)
+            return _invalid_outcome(self.document.shown(self._versioned(current)).encode(), message)
+        return _invalid_outcome(self._outcome(current), message)
 
 
 class _Apply(_Patch):

@@ -24,8 +24,8 @@ Object = dict[str, Any]
 
 PATCH = "$patch"
 RETAIN_KEYS = "$retainKeys"
-DELETE_FROM = "$deleteFromPrimitiveList/"
-SET_ORDER = "$setElementOrder/"
+DELETE_FROM = "$deleteFromPrimitiveList"
+SET_ORDER = "$setElementOrder"
 _GO_TYPES = {
     bool: "bool",
     str: "string",
@@ -35,6 +35,10 @@ _GO_TYPES = {
     dict: "map[string]interface {}",
 }
 _BAD_RETAIN_KEYS = "invalid patch format of retainKeys"
+_BAD_DIRECTIVE = {
+    DELETE_FROM: "invalid patch format of primitive list",
+    SET_ORDER: "invalid patch format of setElementOrder list",
+}
 
 
 class StrategicPatch:
@@ -54,9 +58,14 @@ class StrategicPatch:
         """Fields that the patch sets twice."""
         return strict_errors(None, self._repeated) if self._repeated is not None else []
 
-    def shown(self) -> str:
-        """How the patch shows in an error about what it makes of an object."""
-        return go_value(orjson.loads(self._encoded))
+    def shown(self, document: Object) -> str:
+        """How the patch shows in an error about what it makes of `document`, which is consumed.
+
+        Merging takes directives and nulls out of the patch, and what is left is what the reference shows.
+        """
+        patch = orjson.loads(self._encoded)
+        _merge_map(document, patch, self._schema)
+        return go_value(patch)
 
     def restored(self, outcome: Object) -> Object:
         """An outcome that does not decode, with its numbers as Go converts them. Raises DecodeError."""
@@ -96,6 +105,29 @@ def _no_field(schema: Schema, name: str) -> ApiError:
     return _cannot(f'unable to find api field in struct {struct} for the json field "{name}"')
 
 
+def _bad_type(directive: Any, item: Object) -> ApiError:
+    return _cannot(f"unknown patch type: {_go_string(directive)} in map: {go_value(item)}")
+
+
+def _go_string(value: Any) -> str:
+    """A value as Go's %s prints it, which is meant for text alone."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{k}:{_go_string(v)}' for k, v in sorted(value.items()))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(_go_string(v) for v in value)}]"
+    return "%!s(<nil>)" if value is None else f"%!s({_GO_TYPES[type(value)]}={go_value(value)})"
+
+
+def _named_by(directive: str, prefix: str) -> str:
+    """The field that a directive with this prefix is about. Raises a 400 for one that names none."""
+    found, slash, name = directive.partition("/")
+    if not slash or found != prefix:
+        raise errors.bad_request(_BAD_DIRECTIVE[prefix])
+    return name
+
+
 def go_value(value: Any) -> str:
     """A value as Go's %v prints it."""
     if isinstance(value, dict):
@@ -132,7 +164,7 @@ def _merge_map(original: Object | None, patch: Object, schema: Schema | None) ->
     _set_element_orders(original, patch, schema)
     for key, value in patch.items():
         if key.startswith(DELETE_FROM):
-            _delete_from(original, key[len(DELETE_FROM) :], value, schema)
+            _delete_from(original, _named_by(key, DELETE_FROM), value, schema)
         elif value is None:
             original.pop(key, None)
         elif key not in original or type(original[key]) is not type(value) or not isinstance(value, (dict, list)):
@@ -149,7 +181,7 @@ def _map_directive(patch: Object) -> Object:
         return patch
     if directive == "delete":
         return {}
-    raise _cannot(f"unknown patch type: {directive} in map: {go_value(patch)}")
+    raise _bad_type(directive, patch)
 
 
 def _take_over(original: Object, key: str, value: Any) -> None:
@@ -161,8 +193,14 @@ def _take_over(original: Object, key: str, value: Any) -> None:
 
 
 def _clean(value: Any) -> Any:
+    """A value without nulls and directives. Maps are cleaned in place, so that the patch shows without them too."""
     if isinstance(value, dict):
-        return {k: _clean(v) for k, v in value.items() if v is not None and not (isinstance(v, dict) and PATCH in v)}
+        for key, found in list(value.items()):
+            if found is None or (isinstance(found, dict) and PATCH in found):
+                del value[key]
+            else:
+                value[key] = _clean(found)
+        return value
     if isinstance(value, list):
         return [_clean(v) for v in value if not (isinstance(v, dict) and PATCH in v)]
     return value
@@ -237,7 +275,7 @@ def _merge_list(original: list[Any], patch: list[Any], item: Schema | None, key:
             at[_key_of(entry, key)] = len(merged)
             merged.append(entry)
         else:
-            merged[found] = _merge_map(merged[found], dict(entry), item)
+            merged[found] = _merge_map(merged[found], entry, item)
     return _ordered(merged, patch, original, key)
 
 
@@ -275,7 +313,7 @@ def _list_directives(original: list[Any], patch: list[Any], key: str) -> tuple[l
         elif directive == "merge":
             raise _cannot("merging lists cannot yet be specified in the patch")
         else:
-            raise _cannot(f"unknown patch type: {directive} in map: {go_value(entry)}")
+            raise _bad_type(directive, entry)
     return original, rest, replace
 
 
@@ -312,11 +350,9 @@ def _positions(items: list[Any], key: str) -> dict[Hashable, int]:
 def _set_element_orders(original: Object, patch: Object, schema: Schema | None) -> None:
     """Merge each list that a $setElementOrder speaks of, and put its items in that order."""
     for directive in [k for k in patch if k.startswith(SET_ORDER)]:
-        name, order = directive[len(SET_ORDER) :], patch.pop(directive)
-        changes, current = patch.get(name), original.get(name)
-        for found in (order, *(source[name] for source in (original, patch) if name in source)):
-            if not isinstance(found, list):
-                raise _wrong_type("[]interface {}", found)
+        order = _list(patch.pop(directive))
+        name = _named_by(directive, SET_ORDER)
+        current, changes = (_list(source[name]) if name in source else None for source in (original, patch))
         field = _field(schema, name)
         if field is None and schema is not None and schema.type is SchemaType.STRUCT:
             raise _no_field(schema, name)
@@ -331,19 +367,29 @@ def _set_element_orders(original: Object, patch: Object, schema: Schema | None) 
         else:
             merged = _merge_member(list(current), changes, schema, name)
         patch.pop(name, None)
+        if not current and not changes:
+            raise _cannot("no elements in any of the given slices")
         original[name] = _ordered(merged, order, current or [], key)
+
+
+def _list(found: Any) -> list[Any]:
+    if not isinstance(found, list):
+        raise _wrong_type("[]interface {}", found)
+    return found
 
 
 def _check_order(changes: list[Any], order: list[Any], key: str) -> None:
     """What the patch changes must be named in the order, in the same sequence."""
     if not changes or not order:
         return
-    named = iter(order)
+    at = 0
     for entry in changes:
-        if isinstance(entry, dict) and PATCH in entry:
-            continue
-        wanted = _identity(entry, key)
-        if not any(_identity(other, key) == wanted for other in named):
+        if isinstance(entry, dict) and PATCH in entry and (entry[PATCH] == "delete" or at < len(order)):
+            continue  # what replaces or merges is passed over only while the order goes on
+        while at < len(order) and _identity(order[at], key) != _identity(entry, key):
+            at += 1
+        at += 1
+        if at > len(order):
             raise _cannot(
                 f"The order in patch list:\n{go_value(changes)}\n doesn't match $setElementOrder list:\n"
                 f"{go_value(order)}\n"
