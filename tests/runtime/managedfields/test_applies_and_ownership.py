@@ -267,6 +267,23 @@ def test_kubectl_takes_over_what_it_applied_from_the_client() -> None:
     assert 'conflict with "editor" using v1: .data.k' in kept.refused(data(k="3", m="2"), "kubectl").message
 
 
+def test_kubectl_takes_nothing_over_of_an_object_with_items_that_occur_twice() -> None:
+    def pod(image: str, *names: str) -> Object:
+        env = [{"name": name, "value": str(n)} for n, name in enumerate(names)]
+        return {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "m", "image": image, "env": env}]}}
+
+    for names, taken in ((("A", "B"), True), (("A", "A"), False)):
+        kept = Kept(GroupVersionKind("", "v1", "Pod"))
+        applied = pod("i:1")
+        body = pod("i:1", *names)
+        body["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(kept.body(applied))}
+        kept.update(body, "kubectl-client-side-apply")
+        if taken:
+            assert kept.apply(pod("i:2"), "kubectl")["spec"]["containers"][0]["image"] == "i:2"
+        else:
+            assert ".image" in kept.refused(pod("i:2"), "kubectl").message
+
+
 def test_a_last_applied_configuration_without_room_is_dropped() -> None:
     kept = config_maps()
     body = kept.body(data(k="1"))

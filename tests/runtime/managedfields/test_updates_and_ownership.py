@@ -8,6 +8,8 @@ import pytest
 from watchkeeper.apis.builtin import builtin_scheme
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.managedfields import FieldManager, excluding, including, keep_times_of_unchanged
+from watchkeeper.runtime.managedfields.capping import cap_updaters
+from watchkeeper.runtime.managedfields.entries import Owned, manager_id
 
 Object = dict[str, Any]
 
@@ -244,6 +246,22 @@ def test_the_oldest_of_more_than_ten_updaters_are_merged() -> None:
     assert [manager for manager, _, _ in found] == ["ancient-changes", *(f"m{n:02d}" for n in range(3, 12))]
     assert found[0][2]["f:data"].keys() == {".", "f:k00", "f:k01", "f:k02"}
     assert obj["metadata"]["managedFields"][0]["time"] == "2026-01-01T00:00:03Z"
+
+
+def test_ancient_changes_are_forgotten_when_another_updater_sorts_right_before_them() -> None:
+    def owned(name: str) -> Owned:
+        return Owned({f"f:{name}": {}}, "v1", "2026-01-01T00:00:00Z")
+
+    names = ["alpha", "ancient-changes", *(f"m{n}" for n in range(9))]
+    managed = {manager_id(name, "Update", "v1", ""): owned(name) for name in names}
+    cap_updaters(managed)
+    assert [identity.manager for identity in managed] == ["alpha", *names[2:]]
+
+    # One that is excess already goes where the first one goes then.
+    managed = {manager_id(name, "Update", "v1", ""): owned(name) for name in names}
+    cap_updaters(managed, limit=9)
+    assert [identity.manager for identity in managed] == [*names[3:], "ancient-changes"]
+    assert managed[manager_id("ancient-changes", "Update", "v1", "")].fields == {"f:alpha": {}, "f:m0": {}}
 
 
 def test_duplicate_items_are_owned_as_one() -> None:

@@ -240,6 +240,15 @@ def test_removing_and_adding_again_restores(document: dict[str, Any], data: st.D
             "invalid syntax",
         ),
         (
+            {"op": "add", "path": "/l/" + "9" * 5000, "value": 1},
+            f"error in add for path: '/l/{'9' * 5000}': value was not a proper array index: '{'9' * 5000}': "
+            f'strconv.Atoi: parsing "{"9" * 5000}": value out of range',
+        ),
+        (
+            {"op": "add", "path": "/l/-" + "0" * 5000 + "9", "value": 1},
+            f"error in add for path: '/l/-{'0' * 5000}9': Unable to access invalid index: -9: invalid index referenced",
+        ),
+        (
             {"op": "remove", "path": "/m/no"},
             "error in remove for path: '/m/no': Unable to remove nonexistent key: no: missing value",
         ),

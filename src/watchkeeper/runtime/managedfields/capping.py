@@ -29,8 +29,9 @@ def cap_updaters(managed: Managed, limit: int = MAX_UPDATERS) -> None:
             continue
         bucket = ManagerId(ANCIENT, UPDATE, owned.api_version, "")
         if identity == bucket:
-            _merge_into(managed, bucket, managed.pop(first), merged)
-            first_of[owned.api_version] = bucket
+            # As in the reference, the bucket is merged into itself and then removed when an updater sorts before it.
+            del managed[bucket]
+            merged.pop(bucket, None)
         else:
             if bucket not in managed:
                 managed[bucket] = managed.pop(first)
@@ -42,8 +43,6 @@ def cap_updaters(managed: Managed, limit: int = MAX_UPDATERS) -> None:
 
 
 def _merge_into(managed: Managed, bucket: ManagerId, owned: Owned, merged: dict[ManagerId, list[FieldSet]]) -> None:
-    """Add an updater to a bucket, which takes the later time; its fields are noted in `merged`, to be added at once."""
-    kept = managed[bucket]
-    time = max(owned.time or "", kept.time or "") or None
-    managed[bucket] = kept._replace(time=time, entry=None)
+    """Add an updater to a bucket, which takes its time; its fields are noted in `merged`, to be added at once."""
+    managed[bucket] = managed[bucket]._replace(time=owned.time, entry=None)
     merged.setdefault(bucket, []).append(owned.fields)

@@ -41,6 +41,7 @@ def _allowed(node: MapNode, live: Object) -> FieldSet | None:
         if not isinstance(applied, dict) or applied.get("apiVersion") != live["apiVersion"]:
             return None
         check(node, applied, allow_repeated=False)
+        check(node, live, allow_repeated=False)
         differing = compare(node, applied, live)
         return difference(difference(fields_of(node, applied), differing.changed), differing.removed)
     except (ValueError, RecursionError, Mismatch):

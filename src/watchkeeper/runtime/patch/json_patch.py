@@ -26,6 +26,7 @@ _ABSENT = object()
 _MAX_COPIED_BYTES = 3 * 1024 * 1024
 _MISSING = "missing value"
 _INVALID_INDEX = "invalid index referenced"
+_BEYOND_INT64 = 2**63
 
 
 class PatchError(Exception):
@@ -389,7 +390,12 @@ def _number(part: str) -> int:
     digits = part[1:] if part.startswith(("-", "+")) else part
     if not (digits.isascii() and digits.isdigit()):
         raise _Wrong(f'strconv.Atoi: parsing "{part}": invalid syntax')
-    return int(part)
+    significant = digits.lstrip("0") or "0"
+    number = int(significant) if len(significant) < 20 else _BEYOND_INT64 + 1
+    number = -number if part.startswith("-") else number
+    if not -_BEYOND_INT64 <= number < _BEYOND_INT64:
+        raise _Wrong(f'strconv.Atoi: parsing "{part}": value out of range')
+    return number
 
 
 def _index(part: str, length: int) -> int:
