@@ -99,6 +99,19 @@ def test_merging_takes_directives_and_nulls_out_of_what_is_shown(patch: str, sho
         assert parsed.shown(document) == f"map[spec:{shown}]"
 
 
+def test_lists_and_maps_in_maps_are_not_merged() -> None:
+    request = schema_data().kinds[GroupVersionKind("certificates.k8s.io", "v1", "CertificateSigningRequest")]
+
+    def apply(extra: dict[str, Any]) -> Any:
+        patch = StrategicPatch(orjson.dumps({"spec": {"extra": extra}}), request)
+        return patch.apply({"spec": {"extra": {"a": ["x"]}}})["spec"]["extra"]
+
+    assert apply({"b": ["y"], "a": None}) == {"b": ["y"]}
+    for extra in ({"a": ["y"]}, {"$setElementOrder/a": ["y"]}):
+        with pytest.raises(ApiError, match=r"^merging an object in json but data type is not struct, instead is: map$"):
+            apply(extra)
+
+
 def test_only_deletions_may_stand_behind_the_last_that_an_order_names() -> None:
     document = {"spec": {"template": {"spec": {"containers": [{"name": "a", "image": "a:1"}]}}}}
 

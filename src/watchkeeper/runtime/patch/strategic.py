@@ -105,6 +105,12 @@ def _no_field(schema: Schema, name: str) -> ApiError:
     return _cannot(f'unable to find api field in struct {struct} for the json field "{name}"')
 
 
+def _check_struct(schema: Schema | None) -> None:
+    """The reference knows how to merge what structs hold, and nothing of what maps hold."""
+    if schema is not None and schema.type is SchemaType.MAP:
+        raise _cannot("merging an object in json but data type is not struct, instead is: map")
+
+
 def _bad_type(directive: Any, item: Object) -> ApiError:
     return _cannot(f"unknown patch type: {_go_string(directive)} in map: {go_value(item)}")
 
@@ -210,6 +216,7 @@ def _merge_member(original: Any, value: Any, schema: Schema | None, key: str) ->
     field = _field(schema, key)
     if schema is not None and schema.type is SchemaType.ANY:
         raise _no_field(schema, key)
+    _check_struct(schema)
     below = _value_schema(schema, key)
     strategy = field.patch_strategy if field is not None else frozenset()
     if isinstance(value, dict):
@@ -356,6 +363,7 @@ def _set_element_orders(original: Object, patch: Object, schema: Schema | None) 
         field = _field(schema, name)
         if field is None and schema is not None and schema.type is SchemaType.STRUCT:
             raise _no_field(schema, name)
+        _check_struct(schema)
         key = field.patch_merge_key if field is not None else ""
         _check_order(changes or [], order, key)
         if changes is None and current is None:
