@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -180,6 +181,92 @@ def test_custom_resources_come_change_and_go() -> None:
     assert asyncio.run(openapi.v3("apis/example.io/v1")) is None
     assert openapi.v3_index().hash == before
     assert "io.example.v1.Robot" not in orjson.loads(asyncio.run(openapi.v2()).body)["definitions"]
+
+
+def robot(spec: dict[str, Any], *, v2: bool = False) -> Any:
+    """What documents say of the spec of a robot."""
+    openapi = OpenAPI(resources(), "v1.36.0")
+    openapi.set_custom(robots({"type": "object", "properties": {"spec": spec}}))
+    if v2:
+        definitions = orjson.loads(asyncio.run(openapi.v2()).body)["definitions"]
+    else:
+        definitions = document(openapi, "apis/example.io/v1")["components"]["schemas"]
+    return definitions["io.example.v1.Robot"]["properties"]["spec"]
+
+
+def test_embedded_resources_have_what_all_objects_have() -> None:
+    text = {"type": "string"}
+    inner: dict[str, Any] = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "properties": {"kind": {"type": "string", "maxLength": 5}, "spec": text},
+        "required": ["spec", "kind"],
+    }
+    spec = {"type": "object", "properties": {"list": {"type": "array", "items": inner}}}
+    for v2 in (False, True):
+        found = robot(spec, v2=v2)["properties"]["list"]["items"]
+        assert found["properties"].keys() == {"apiVersion", "kind", "metadata", "spec"}
+        assert found["properties"]["kind"] == text
+        assert "ObjectMeta" in str(found["properties"]["metadata"])
+        assert found["required"] == ["spec", "kind", "apiVersion"]
+    open_ended = {"type": "object", "additionalProperties": {**inner, "x-kubernetes-preserve-unknown-fields": True}}
+    assert "metadata" in robot(open_ended)["additionalProperties"]["properties"]
+    assert robot(open_ended, v2=True)["additionalProperties"] == {
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+        "required": ["spec", "kind"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ({"type": "array", "items": {"type": "string"}, "nullable": True}, {}),
+        ({"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"a": {"type": "string"}}}, {}),
+        ({"type": "array", "x-kubernetes-preserve-unknown-fields": True, "items": {"type": "string"}}, {}),
+        ({"type": "string", "x-kubernetes-preserve-unknown-fields": True}, {"type": "string"}),
+        ({"type": "string", "default": "x", "example": "y", "externalDocs": {"url": "z"}}, None),
+        ({"x-kubernetes-int-or-string": True, "pattern": "a", "anyOf": [{"maximum": 5}]}, {"pattern": "a"}),
+        (
+            {"type": "object", "properties": {"a": {"nullable": True}, "b": {}}, "required": ["a", "b"]},
+            {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["b"]},
+        ),
+        (
+            {"type": "object", "additionalProperties": {"type": "string", "nullable": True}, "required": ["a"]},
+            {"type": "object", "additionalProperties": {}},
+        ),
+    ],
+)
+def test_v2_has_no_types_where_its_readers_would_refuse_too_much(schema: Any, shown: Any) -> None:
+    found = robot({"type": "object", "properties": {"a": schema}}, v2=True)["properties"]["a"]
+    kept = {k: True for k in ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string") if k in schema}
+    if shown is None:
+        shown = {k: v for k, v in schema.items() if k != "default"}
+    assert found == {**shown, **kept}
+
+
+def test_v3_says_in_plain_words_what_is_an_integer_or_text() -> None:
+    mark, either = {"x-kubernetes-int-or-string": True}, [{"type": "integer"}, {"type": "string"}]
+    in_all = [{"anyOf": either}, {"maxLength": 3}]
+    for schema, shown in (
+        ({}, {"anyOf": either}),
+        ({"anyOf": either}, {"anyOf": either}),
+        ({"allOf": in_all}, {"allOf": in_all}),
+        ({"anyOf": [{"maximum": 5}]}, {"anyOf": [{"maximum": 5}], "allOf": [{"anyOf": either}]}),
+        ({"allOf": [{"maxLength": 3}]}, {"anyOf": either, "allOf": [{"maxLength": 3}]}),
+    ):
+        found = robot({"type": "object", "properties": {"a": {**schema, **mark}}})
+        assert found["properties"]["a"] == {**shown, **mark}
+
+
+def test_selectable_fields_are_told() -> None:
+    openapi = OpenAPI(resources(), "v1.36.0")
+    openapi.set_custom(replace(robots({"type": "object"}), selectable=(".spec.color", ".spec.size")))
+    in_v2 = orjson.loads(asyncio.run(openapi.v2()).body)["definitions"]
+    for definitions in (in_v2, document(openapi, "apis/example.io/v1")["components"]["schemas"]):
+        for name in ("Robot", "RobotList"):
+            found = definitions[f"io.example.v1.{name}"]["x-kubernetes-selectable-fields"]
+            assert found == [{"fieldPath": "spec.color"}, {"fieldPath": "spec.size"}]
 
 
 CORE = "/api/v1/namespaces/{namespace}"

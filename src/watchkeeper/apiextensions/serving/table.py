@@ -101,8 +101,9 @@ class CustomResources:
             if before is not None and version.name not in kept:
                 before.close()
             if defined.established:
+                info, schema = resource.info(version), version.schema_json
                 self._openapi.set_custom(
-                    CustomVersion(resource.info(version), defined.list_kind, schema_json=version.schema_json)
+                    CustomVersion(info, defined.list_kind, schema_json=schema, selectable=version.selectable)
                 )
 
     def _served_versions(self, defined: Defined) -> list[VersionDefined]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,11 @@ LIST_META_NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
 
 LARGE_SCHEMA = 50_000
 """Bytes of an encoded schema that take long to write."""
-_ONLY_V3 = frozenset({"nullable", "oneOf", "anyOf", "allOf", "not", "default", "example", "externalDocs"})
+_ONLY_V3 = frozenset({"nullable", "oneOf", "anyOf", "allOf", "not", "default"})
 """What the v2 document leaves out: it does not have it, or its readers stumble over it."""
+_EMBEDDED, _PRESERVE = "x-kubernetes-embedded-resource", "x-kubernetes-preserve-unknown-fields"
+_INT_OR_STRING = "x-kubernetes-int-or-string"
+_INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class CustomVersion:
     list_kind: str
     schema_json: bytes | None
     """The `openAPIV3Schema`, encoded, as thousands of them are kept; None where anything goes."""
+    selectable: tuple[str, ...] = ()
+    """The paths of the fields that field selectors know."""
 
     @property
     def schema(self) -> dict[str, Any] | None:
@@ -58,7 +63,7 @@ def custom_part(custom: CustomVersion) -> Part:
         return dict(sorted(paths.items())), dict(sorted(custom_definitions(custom, dialect).items()))
 
     schema = custom.schema_json or b""
-    facts = orjson.dumps((repr(custom.info), custom.list_kind, custom.schema_json is None))
+    facts = orjson.dumps((repr(custom.info), custom.list_kind, custom.schema_json is None, custom.selectable))
     return Part(hashlib.sha256(facts + schema).hexdigest(), make, is_large=len(schema) > LARGE_SCHEMA)
 
 
@@ -82,42 +87,83 @@ def custom_definitions(custom: CustomVersion, dialect: Dialect) -> dict[str, Any
             "type": "object",
             "required": ["items"],
             "properties": {**texts, "metadata": dialect.field_ref(LIST_META_NAME), "items": items},
-            "x-kubernetes-group-version-kind": [gvk_entry(lists)],
+            **_extensions(custom, lists),
         },
     }
 
 
-def _kind(custom: CustomVersion, dialect: Dialect) -> dict[str, Any]:
-    gvk = [gvk_entry(custom.info.kind)]
-    schema = custom.schema
-    if schema is None:
-        return {"type": "object", "x-kubernetes-group-version-kind": gvk}
-    found: dict[str, Any] = _in_v2(schema) if dialect is Dialect.V2 else schema
-    if dialect is Dialect.V2 and found.get("x-kubernetes-preserve-unknown-fields"):
-        return {"type": "object", "x-kubernetes-group-version-kind": gvk}
-    properties = {
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
-        "metadata": dialect.field_ref(OBJECT_META_NAME),
-    }
-    found["properties"] = {**found.get("properties", {}), **properties}
-    found["x-kubernetes-group-version-kind"] = gvk
+def _extensions(custom: CustomVersion, gvk: GroupVersionKind) -> dict[str, Any]:
+    found: dict[str, Any] = {"x-kubernetes-group-version-kind": [gvk_entry(gvk)]}
+    if custom.selectable:
+        found["x-kubernetes-selectable-fields"] = [{"fieldPath": path.removeprefix(".")} for path in custom.selectable]
     return found
 
 
+def _kind(custom: CustomVersion, dialect: Dialect) -> dict[str, Any]:
+    extensions = _extensions(custom, custom.info.kind)
+    schema = custom.schema
+    if schema is None or (dialect is Dialect.V2 and schema.get(_PRESERVE)):
+        return {"type": "object", **extensions}
+    found = _in_v2(schema) if dialect is Dialect.V2 else _unfolded(schema)
+    found["properties"] = {**found.get("properties", {}), **_object_fields(dialect)}
+    _describe_embedded(found, dialect)
+    return {**found, **extensions}
+
+
+def _object_fields(dialect: Dialect) -> dict[str, Any]:
+    texts = {name: {"type": "string"} for name in ("apiVersion", "kind")}
+    return {**texts, "metadata": dialect.field_ref(OBJECT_META_NAME)}
+
+
+def _parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The schemas of what a value holds."""
+    yield from schema.get("properties", {}).values()
+    yield from (part for key in ("items", "additionalProperties") if isinstance(part := schema.get(key), dict))
+
+
+def _unfolded(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema, changed in place to say in plain OpenAPI as well what an integer or text is."""
+    for part in _parts(schema):
+        _unfolded(part)
+    if schema.get(_INT_OR_STRING):
+        any_of, all_of = schema.get("anyOf"), schema.get("allOf") or []
+        if any_of != _INTEGER_OR_TEXT and not (all_of and all_of[0].get("anyOf") == _INTEGER_OR_TEXT):
+            if any_of:
+                schema["allOf"] = [{"anyOf": _INTEGER_OR_TEXT}, *all_of]
+            else:
+                schema["anyOf"] = _INTEGER_OR_TEXT
+    return schema
+
+
+def _describe_embedded(schema: dict[str, Any], dialect: Dialect) -> None:
+    """Give embedded resources, in place, the fields that all objects have."""
+    for part in _parts(schema):
+        _describe_embedded(part, dialect)
+    if not schema.get(_EMBEDDED) or (dialect is Dialect.V2 and schema.get(_PRESERVE)):
+        return
+    schema["properties"] = {**schema.get("properties", {}), **_object_fields(dialect)}
+    required = schema.get("required", [])
+    schema["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
+
+
 def _in_v2(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without what v2 does not know. Where anything may be, so it says."""
-    if schema.get("x-kubernetes-int-or-string"):
-        kept = {k: v for k, v in schema.items() if k in ("description", "title")}
-        return {**kept, "x-kubernetes-int-or-string": True}
+    """A schema without what v2 does not know, and without types where its readers refuse what is unknown or null."""
     found = {key: value for key, value in schema.items() if key not in _ONLY_V3}
-    if schema.get("nullable"):
-        found.pop("type", None)
+    nullable, open_ended = schema.get("nullable"), schema.get(_PRESERVE)
+    if nullable or open_ended:
         found.pop("items", None)
         found.pop("properties", None)
-        return found
-    if "properties" in found:
-        found["properties"] = {name: _in_v2(each) for name, each in found["properties"].items()}
+    kind = found.get("type")
+    if nullable or (kind == "array" and "items" not in found) or (kind == "object" and open_ended):
+        found.pop("type", None)
+    properties, others = found.get("properties", {}), found.get("additionalProperties")
+    if "required" in found:
+        open_map = isinstance(others, dict) and others.get("nullable")
+        required = [r for r in found.pop("required") if not (open_map or properties.get(r, {}).get("nullable"))]
+        if required:
+            found["required"] = required
+    if properties:
+        found["properties"] = {name: _in_v2(each) for name, each in properties.items()}
     for key in ("items", "additionalProperties"):
         if isinstance(found.get(key), dict):
             found[key] = _in_v2(found[key])
