@@ -41,8 +41,11 @@ MESSAGES: dict[str, dict[int, tuple[str, str, str]]] = {
         22: ("type", "Type", ""),
         23: ("items", "Items", ""),
         25: ("properties", "Map schema", ""),
+        29: ("externalDocs", "Docs", ""),
+        30: ("example", "Any", ""),
         31: ("extensions", "Named any", "list"),
     },
+    "Docs": {1: ("description", "string", ""), 2: ("url", "string", "")},
     "Any": {2: ("yaml", "string", "")},
     "Additional": {1: ("schema", "Schema", ""), 2: ("boolean", "bool", "")},
     "Type": {1: ("value", "string", "list")},
@@ -136,6 +139,7 @@ def test_limits_and_open_objects_of_custom_schemas_are_kept() -> None:
         "properties": {
             "n": {"type": "number", "maximum": 2.5, "enum": [1, "a"]},
             "l": {"minItems": 300, "type": "array"},
+            "e": {"example": {"a": [1]}, "externalDocs": {"url": "https://x", "description": "d"}},
         },
     }
     written = b"".join(document_pieces({}, [], [definitions_content({"A": schema})], {}))
@@ -146,3 +150,5 @@ def test_limits_and_open_objects_of_custom_schemas_are_kept() -> None:
     assert properties["n"]["maximum"] == 2.5
     assert [orjson.loads(each["yaml"]) for each in properties["n"]["enum"]] == [1, "a"]
     assert properties["l"]["minItems"] == 300
+    assert orjson.loads(properties["e"]["example"]["yaml"]) == {"a": [1]}
+    assert properties["e"]["externalDocs"] == {"url": "https://x", "description": "d"}

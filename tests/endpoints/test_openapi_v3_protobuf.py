@@ -29,7 +29,10 @@ MESSAGES: dict[str, dict[int, tuple[str, str, str]]] = {
     "Scheme": {1: ("type", "string", ""), 3: ("name", "string", ""), 4: ("in", "string", "")},
     "SchemaOrReference": {1: ("schema", "Schema", ""), 2: ("reference", "Reference", "")},
     "Reference": {1: ("$ref", "string", "")},
+    "Docs": {1: ("description", "string", ""), 2: ("url", "string", "")},
     "Schema": {
+        6: ("externalDocs", "Docs", ""),
+        7: ("example", "Any", ""),
         11: ("maximum", "double", ""),
         19: ("minItems", "int64", ""),
         20: ("uniqueItems", "bool", ""),
@@ -144,6 +147,7 @@ def test_schemas_keep_their_limits_defaults_and_references() -> None:
             "l": {"type": "array", "minItems": 300, "uniqueItems": True, "items": {"$ref": "#/x"}, "default": {}},
             "s": {"allOf": [{"$ref": "#/y"}], "default": "", "oneOf": [{"type": "string"}]},
             "z": {"type": "integer", "default": 0},
+            "e": {"example": {"a": [1]}, "externalDocs": {"url": "https://x"}},
             "m": {"additionalProperties": {"type": "string"}, "default": False},
         },
     }
@@ -161,3 +165,5 @@ def test_schemas_keep_their_limits_defaults_and_references() -> None:
     assert fields["m"]["additionalProperties"] == {"schema": {"schema": {"type": "string"}}}
     assert fields["m"]["default"] == {"boolean": False}
     assert fields["z"]["default"] == {"number": 0.0}
+    assert orjson.loads(fields["e"]["example"]["yaml"]) == {"a": [1]}
+    assert fields["e"]["externalDocs"] == {"url": "https://x"}
