@@ -97,8 +97,8 @@ def test_watchers_that_come_and_go_leave_nothing_behind(measured: Measured, coun
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(5_000, marks=[pytest.mark.soak, pytest.mark.timeout(600)])])
-def test_idle_watches_over_tls_cost_at_most_thirty_kibibytes_each(count: int) -> None:
-    """More than half of it is OpenSSL's own."""
+def test_idle_watches_over_tls_cost_little_more_than_openssl_takes(count: int) -> None:
+    """More than half of it is OpenSSL's own: 15 KiB up to 3.0, and twice that in 3.6."""
     process = ServerProcess(controllers=())
     opened: list[ssl.SSLSocket] = []
     try:
@@ -122,7 +122,7 @@ def test_idle_watches_over_tls_cost_at_most_thirty_kibibytes_each(count: int) ->
         for sock in opened:
             sock.close()
         process.stop()
-    assert each < 30 * 1024
+    assert each < (30 if ssl.OPENSSL_VERSION_INFO < (3, 1) else 46) * 1024
 
 
 def fill(server: Measured, count: int) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from watchkeeper.server.errors import StartupError
 from watchkeeper.testing import RequestFailed, Server
 
 
@@ -53,6 +54,21 @@ def test_a_namespace_is_new_and_is_deleted_afterwards():
             assert error.status == 404
         else:
             assert left["status"]["phase"] == "Terminating"
+
+
+def test_a_server_that_cannot_start_says_why_also_when_its_loop_is_closed_already():
+    class Late(Server):
+        def stop(self) -> None:
+            while self._loop is not None and not self._loop.is_closed():
+                time.sleep(0.001)
+            if self._thread is not None:
+                self._thread.join()
+                self._thread = threading.Thread(target=time.sleep, args=(0.2,))  # as one that has not quite ended
+                self._thread.start()
+            super().stop()
+
+    with pytest.raises(StartupError, match="unknown storage type"):
+        Late(storage_backend="files").start()
 
 
 def test_a_server_that_cannot_start_says_why(tmp_path: Path):

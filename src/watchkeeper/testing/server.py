@@ -9,6 +9,7 @@ It keeps everything in memory unless told otherwise, picks a free port, and leav
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
@@ -101,8 +102,10 @@ class Server:
         """Stop, and wait until it has. Idempotent."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            if self._loop is not None and self._stop is not None and thread.is_alive():
-                self._loop.call_soon_threadsafe(self._stop.set)
+            if self._loop is not None and self._stop is not None:
+                # A server that could not start ends by itself, at any moment, and its loop with it.
+                with contextlib.suppress(RuntimeError):
+                    self._loop.call_soon_threadsafe(self._stop.set)
             thread.join(_STOP_SECONDS)
         self._handle = self._loop = self._stop = None
         if self._directory is not None:
