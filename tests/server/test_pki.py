@@ -57,6 +57,18 @@ def test_a_spoilt_authority_is_told_and_stays_as_it_is(tmp_path, file, bind):
     assert (tmp_path / file).read_bytes() == b"junk"
 
 
+def test_an_authority_with_the_key_of_another_is_told(tmp_path):
+    for name in ("one", "other"):
+        serving_certificate(tmp_path / name, "127.0.0.1")
+    key = tmp_path / "one" / "ca.key"
+    unknown = b"-----BEGIN PRIVATE KEY-----\nMBECAQAwBgYEKgMEBQQEAQIDBA==\n-----END PRIVATE KEY-----\n"
+    for content in ((tmp_path / "other" / "ca.key").read_bytes(), unknown):
+        key.write_bytes(content)
+        with pytest.raises(StartupError, match="are no certificate with its key"):
+            serving_certificate(tmp_path / "one", "192.0.2.7")
+        assert key.read_bytes() == content
+
+
 def test_a_certificate_that_ends_soon_is_renewed(tmp_path):
     first = serving_certificate(tmp_path, "127.0.0.1")
     before = first.cert.read_bytes()

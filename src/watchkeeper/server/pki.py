@@ -112,6 +112,7 @@ def _issue(directory: Path, names: Sequence[str]) -> ServingCertificate:
 def _authority(directory: Path) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
     """The authority that is there, else a new one."""
     from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -120,7 +121,9 @@ def _authority(directory: Path) -> tuple[x509.Certificate, EllipticCurvePrivateK
         try:
             certificate = x509.load_pem_x509_certificate(cert_path.read_bytes())
             loaded = serialization.load_pem_private_key(key_path.read_bytes(), None)
-        except (OSError, ValueError, TypeError) as error:
+            if certificate.public_key() != loaded.public_key():
+                raise ValueError("the key of another certificate")
+        except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
             raise StartupError(
                 f"{cert_path} and {key_path} are no certificate with its key; restore them, or remove both for new ones"
             ) from error
