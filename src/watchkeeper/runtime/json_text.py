@@ -97,6 +97,15 @@ def read_leniently(data: bytes, object_pairs_hook: Callable[[list[tuple[str, Any
         raise JsonError(_TOO_DEEP) from None
 
 
+def read_text(text: str) -> Any:
+    """Parse JSON that an object holds as a text, with numbers as in `read_as_written`. Raises JsonError."""
+    data = text.encode()
+    fault = syntax_error(data)
+    if fault is not None:
+        raise JsonError(fault)
+    return read_as_written(data)
+
+
 def read_as_written(data: bytes) -> Any:
     """Parse well-formed JSON, with a `WrittenNumber` for each number that is not an integer of 64 bits.
 

@@ -89,6 +89,7 @@ def test_the_type_of_a_secret_stays() -> None:
             {".dockercfg": ""},
             ['data[.dockercfg]: Invalid value: "<secret contents redacted>": unexpected end of JSON input'],
         ),
+        ("kubernetes.io/dockercfg", {".dockercfg": f'{{"a":{"1" * 5000}}}'}, []),
         (
             "kubernetes.io/dockerconfigjson",
             {".dockerconfigjson": "{]"},

@@ -73,6 +73,7 @@ def test_what_a_node_avoids_is_json() -> None:
             "Invalid value: false: must point to a controller",
         ),
         ('{"preferAvoidPods":[{"podSignature":{"podController":{"controller":true}}}]}', ""),
+        (r'{"a":1e400,"b":"\ud800"}', ""),
     ],
 )
 def test_a_node_avoids_what_a_controller_has_made(text: str, error: str) -> None:

@@ -16,7 +16,16 @@ def saying(text: str) -> Any:
     return pod(metadata={"annotations": {KEY: text}})
 
 
-@pytest.mark.parametrize("text", ["", "null", "[]", '[{"key":"a","OPERATOR":"Exists","other":1}]'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        '[{"key":"a","OPERATOR":"Exists","other":1e400}]',
+        r'[{"\ud800":1,"key":"a","operator":"Exists"}]',
+    ],
+)
 def test_what_can_be_read_is_taken(text: str) -> None:
     assert create(saying(text)).errors == []
 
@@ -32,6 +41,15 @@ def test_what_can_be_read_is_taken(text: str) -> None:
             '[{"tolerationSeconds":1.5}]',
             "json: cannot unmarshal number 1.5 into Go struct field Toleration.TolerationSeconds of type int64",
         ),
+        *(
+            (
+                f'[{{"tolerationSeconds":{number}}}]',
+                f"json: cannot unmarshal number {number} into Go struct field "
+                "Toleration.TolerationSeconds of type int64",
+            )
+            for number in ("1e3", "1.0", "1e400", "9223372036854775808")
+        ),
+        ("[" * 10_001 + "]" * 10_001, "exceeded max depth"),
         (
             '[{"effect":true},{"operator":{}}]',
             "json: cannot unmarshal bool into Go struct field Toleration.Effect of type core.TaintEffect",

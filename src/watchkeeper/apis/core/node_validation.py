@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-import orjson
-
 from watchkeeper.apis.core.affinity_validation import validate_taints
 from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_builtin_object_meta_update
@@ -17,7 +15,7 @@ from watchkeeper.apis.validation.net import parse_cidr, validate_legacy_cidr
 from watchkeeper.apis.validation.numbers import validate_positive
 from watchkeeper.apis.validation.resources import validate_resource_quantity
 from watchkeeper.meta.field import FieldError, duplicate, forbidden, go_quote, internal_error, invalid, required
-from watchkeeper.runtime.json_syntax import syntax_error
+from watchkeeper.runtime.json_text import JsonError, read_text
 from watchkeeper.runtime.unmarshal import described
 
 Object = Mapping[str, Any]
@@ -95,8 +93,11 @@ def _annotation_errors(node: Object) -> list[FieldError]:
     text = (node["metadata"].get("annotations") or {}).get(_AVOIDED_PODS)
     if not text:
         return []
-    problem = syntax_error(text.encode())
-    avoided = None if problem else orjson.loads(text)
+    avoided, problem = None, ""
+    try:
+        avoided = read_text(text)
+    except JsonError as error:
+        problem = str(error)
     if avoided is not None and not isinstance(avoided, dict):
         problem = f"json: cannot unmarshal {described(avoided)} into Go value of type v1.AvoidPods"
     entries = None if problem else _member(avoided, "preferAvoidPods")

@@ -66,7 +66,7 @@ def _map_problem(text: bytes) -> str | None:
     if problem is not None:
         return problem
     try:
-        found = type(json.loads(text))
+        found = type(json.loads(text.decode(errors="replace"), parse_int=float))  # int refuses thousands of digits
     except RecursionError:
         return "exceeded max depth"
     if found in (dict, type(None)):

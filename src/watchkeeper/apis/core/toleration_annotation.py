@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from watchkeeper.apis.core.affinity_validation import validate_tolerations
 from watchkeeper.meta.field import FieldError, invalid
-from watchkeeper.runtime.json_syntax import syntax_error
-from watchkeeper.runtime.unmarshal import described
+from watchkeeper.runtime.json_text import JsonError, WrittenNumber, read_text
+from watchkeeper.runtime.unmarshal import INT_RANGES, described
 
 TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
 _TEXT_FIELDS = {
@@ -25,11 +23,11 @@ _NAMES = {name.lower(): name for name in (*_TEXT_FIELDS, _SECONDS)}
 
 def validate_toleration_annotation(text: str, path: str) -> list[FieldError]:
     """What is wrong with the annotation's text; `path` is that of the annotations."""
-    fault = syntax_error(text.encode())
-    if fault is not None:
-        return [invalid(path, TOLERATIONS, fault)]
     faults: list[str] = []
-    tolerations = _read(orjson.loads(text), faults)
+    try:
+        tolerations = _read(read_text(text), faults)
+    except JsonError as error:
+        return [invalid(path, TOLERATIONS, str(error))]
     if faults:
         return [invalid(path, TOLERATIONS, faults[0])]
     return validate_tolerations(tolerations, f"{path}.{TOLERATIONS}")
@@ -56,12 +54,19 @@ def _toleration(value: Any, faults: list[str]) -> dict[str, Any]:
         if name is None or item is None:
             continue
         if name == _SECONDS:
-            wrong, field, kind = not isinstance(item, int) or isinstance(item, bool), "TolerationSeconds", "int64"
+            wrong, field, kind = not _is_int64(item), "TolerationSeconds", "int64"
         else:
             wrong, (field, kind) = not isinstance(item, str), _TEXT_FIELDS[name]
         if wrong:
-            shown = f"number {item}" if isinstance(item, float) and name == _SECONDS else described(item)
+            shown = described(item)
+            if name == _SECONDS and shown == "number":
+                shown = f"number {item.text if isinstance(item, WrittenNumber) else item}"
             faults.append(f"json: cannot unmarshal {shown} into Go struct field Toleration.{field} of type {kind}")
         else:
             found[name] = item
     return found
+
+
+def _is_int64(value: Any) -> bool:
+    low, high = INT_RANGES["int64"]
+    return value.__class__ is int and low <= value <= high
