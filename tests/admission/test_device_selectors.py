@@ -96,3 +96,11 @@ def test_what_a_class_says_already_is_not_compiled_again() -> None:
     validate = of("DeviceClass").validate_update
     assert validate(named("1"), named("1")) == []
     assert [error.field for error in validate(named("1"), named("true"))] == ["spec.selectors[0].cel.expression"]
+
+
+def test_what_is_too_long_is_not_compiled() -> None:
+    selector = {"cel": {"expression": "1" + " " * 10 * 1024}}
+    errors = of("DeviceClass").validate({"metadata": {"name": "a"}, "spec": {"selectors": [selector]}})
+    assert [str(error) for error in errors] == [
+        "spec.selectors[0].cel.expression: Too long: may not be more than 10240 bytes"
+    ]

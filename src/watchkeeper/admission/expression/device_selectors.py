@@ -8,6 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.apis.behavior import Behaviors, KindBehavior
+from watchkeeper.apis.resource.claim_validation import MAX_EXPRESSION
+from watchkeeper.apis.validation.names import byte_length
 from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupKind
 
@@ -84,8 +86,9 @@ def _of_class(spec: Mapping[str, Any]) -> Located:
 def _of(holder: Mapping[str, Any], path: str) -> Located:
     selectors: Sequence[Mapping[str, Any]] = holder.get("selectors") or ()
     for i, selector in enumerate(selectors):
-        if selector.get("cel") is not None:
-            yield f"{path}.selectors[{i}].cel.expression", selector["cel"].get("expression") or ""
+        expression = (selector.get("cel") or {}).get("expression") or ""
+        if selector.get("cel") is not None and byte_length(expression) <= MAX_EXPRESSION:
+            yield f"{path}.selectors[{i}].cel.expression", expression
 
 
 _EXPRESSIONS: Mapping[str, Callable[[Object], Located]] = {

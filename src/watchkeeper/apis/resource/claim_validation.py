@@ -28,7 +28,7 @@ MAX_CONFIGS = 32
 _MAX_CONSTRAINTS = 32
 _MAX_SELECTORS = 32
 _MAX_ALTERNATIVES = 8
-_MAX_EXPRESSION = 10 * 1024
+MAX_EXPRESSION = 10 * 1024
 MAX_PARAMETERS = 10 * 1024
 _MODES = ("All", "ExactCount")
 TAINT_EFFECTS = ("NoExecute", "NoSchedule", "None")
@@ -127,8 +127,8 @@ def _selector(selector: Object, path: str) -> list[FieldError]:
     if selector.get("cel") is None:
         return [required(f"{path}.cel")]
     expression = selector["cel"].get("expression") or ""
-    if byte_length(expression) > _MAX_EXPRESSION:
-        return [too_long(f"{path}.cel.expression", expression, _MAX_EXPRESSION)]
+    if byte_length(expression) > MAX_EXPRESSION:
+        return [too_long(f"{path}.cel.expression", expression, MAX_EXPRESSION)]
     return []
 
 
