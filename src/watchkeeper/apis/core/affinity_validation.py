@@ -28,7 +28,7 @@ Object = Mapping[str, Any]
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _NOT_AN_OPERATOR = "not a valid selector operator"
-COMPARING = ("Lt", "Gt")
+_COMPARING = ("Lt", "Gt")
 """The operators of tolerations that compare numbers."""
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -221,6 +221,11 @@ def _min_domains(minimum: int | None, action: str, path: str) -> list[FieldError
     return errors
 
 
+def compares_numbers(tolerations: Sequence[Object]) -> bool:
+    """Whether any of them compares numbers, which new ones may not."""
+    return any(toleration.get("operator") in _COMPARING for toleration in tolerations)
+
+
 def validate_tolerations(
     tolerations: Sequence[Object], path: str, *, allow_comparing: bool = False
 ) -> list[FieldError]:
@@ -260,8 +265,8 @@ def _toleration_errors(toleration: Object, path: str, allow_comparing: bool) -> 
     elif operator == "Exists":
         if value:
             errors.append(invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"))
-    elif operator not in COMPARING or not allow_comparing:
-        known = ("Equal", "Exists", *COMPARING) if operator in COMPARING else ("Equal", "Exists")
+    elif operator not in _COMPARING or not allow_comparing:
+        known = ("Equal", "Exists", *_COMPARING) if operator in _COMPARING else ("Equal", "Exists")
         errors.append(not_supported(f"{path}.operator", operator, known))
     if effect and effect not in TAINT_EFFECTS:
         errors.append(not_supported(f"{path}.effect", effect, TAINT_EFFECTS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from watchkeeper.apis.core.affinity_validation import COMPARING, validate_node_selector, validate_spread_keys
+from watchkeeper.apis.core.affinity_validation import compares_numbers, validate_node_selector, validate_spread_keys
 from watchkeeper.apis.core.pod_options import NEW_POD, NEW_TEMPLATE, PodOptions
 from watchkeeper.apis.core.security_validation import uses_host_sysctls
 from watchkeeper.apis.core.windows_validation import each_container
@@ -24,7 +24,7 @@ def options_for_update(old: Object, *, in_pod: bool, allow_invalid_deletion_cost
     """The options for an update of a spec that was `old`."""
     context = old.get("securityContext") or {}
     sysctls, policy = context.get("sysctls"), context.get("seLinuxChangePolicy")
-    compares = any(toleration.get("operator") in COMPARING for toleration in old.get("tolerations") or ())
+    compares = compares_numbers(old.get("tolerations") or ())
     huge = any(
         name.startswith(HUGEPAGES)
         for container, _ in each_container(old, "")

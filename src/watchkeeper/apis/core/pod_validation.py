@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from watchkeeper.apis.core.affinity_validation import COMPARING, validate_tolerations
+from watchkeeper.apis.core.affinity_validation import compares_numbers, validate_tolerations
 from watchkeeper.apis.core.container_validation import image_padding_errors
 from watchkeeper.apis.core.go_form import go_form
 from watchkeeper.apis.core.pod_annotations import (
@@ -158,11 +158,10 @@ def _deadline_errors(new: int | None, old: int | None) -> list[FieldError]:
 
 def _toleration_changes(new: Sequence[Object], old: Sequence[Object]) -> list[FieldError]:
     kept = [_without_seconds(toleration) for toleration in new]
-    comparing = any(toleration.get("operator") in COMPARING for toleration in old)
     if any(_without_seconds(toleration) not in kept for toleration in old):
         text = "existing toleration can not be modified except its tolerationSeconds"
         return [forbidden("spec.tolerations", text)]
-    return validate_tolerations(new, "spec.tolerations", allow_comparing=comparing)
+    return validate_tolerations(new, "spec.tolerations", allow_comparing=compares_numbers(old))
 
 
 def _without_seconds(toleration: Object) -> dict[str, Any]:

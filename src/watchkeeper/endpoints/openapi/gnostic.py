@@ -18,6 +18,7 @@ from watchkeeper.endpoints.openapi.messages import (
     any_value,
     double,
     entries,
+    external_docs,
     fields,
     flag,
     integer,
@@ -78,12 +79,6 @@ def _items(number: int, value: Any) -> bytes:
     return sized(number, b"".join([_schema(1, each) for each in (value if isinstance(value, list) else [value])]))
 
 
-def _docs(number: int, value: Any) -> bytes:
-    return sized(number, fields(_DOCS, value, 3))
-
-
-_DOCS: Table = {"description": (1, text), "url": (2, text)}
-
 _SCHEMA: Table = {
     "$ref": (1, text),
     "format": (2, text),
@@ -111,7 +106,7 @@ _SCHEMA: Table = {
     "allOf": (24, repeated(_schema)),
     "properties": (25, mapping(_schema)),
     "readOnly": (27, flag),
-    "externalDocs": (29, _docs),
+    "externalDocs": (29, external_docs),
     "example": (30, any_value),
 }
 

@@ -16,6 +16,7 @@ from watchkeeper.endpoints.openapi.messages import (
     any_value,
     double,
     entries,
+    external_docs,
     fields,
     flag,
     integer,
@@ -91,17 +92,11 @@ def _default(number: int, value: Any) -> bytes:
     return sized(number, sized(3, value.encode()) if isinstance(value, str) else b"")
 
 
-def _docs(number: int, value: Any) -> bytes:
-    return sized(number, fields(_DOCS, value, 3))
-
-
-_DOCS: Table = {"description": (1, text), "url": (2, text)}
-
 _SCHEMA: Table = {
     "nullable": (1, flag),
     "readOnly": (3, flag),
     "writeOnly": (4, flag),
-    "externalDocs": (6, _docs),
+    "externalDocs": (6, external_docs),
     "example": (7, any_value),
     "deprecated": (8, flag),
     "title": (9, text),

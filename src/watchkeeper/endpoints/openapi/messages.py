@@ -115,3 +115,7 @@ def entries(number: int, values: Mapping[str, Any], write: Write) -> bytes:
 def mapping(write: Write, field: int = 1) -> Write:
     """A map within a message that has nothing else."""
     return lambda number, values: sized(number, entries(field, values, write))
+
+
+external_docs = message({"description": (1, text), "url": (2, text)}, 3)
+"""Where more is told, which is the same message in both versions."""

@@ -108,7 +108,7 @@ class Tracking:
         Raises Mismatch, and what conversion raises.
         """
         left, changed = self.updater.update(before, after, managed)
-        return self._recorded(left, changed, manager)
+        return self._credited(left, difference(changed, NEVER_OWNED), manager)
 
     def record_create(self, after: Object, managed: Managed, manager: str) -> Managed:
         """The same for a new object; others own something of it only if its maker says so."""
@@ -132,9 +132,6 @@ class Tracking:
             return found
         rest = self.updater.compare(_without_spec(self.empty()), _without_spec(new), self.version).changed
         return ordered({**rest, _SPEC: known.fields})
-
-    def _recorded(self, left: Managed, changed: FieldSet, manager: str) -> Managed:
-        return self._credited(left, difference(changed, NEVER_OWNED), manager)
 
     def _credited(self, left: Managed, mine: FieldSet, manager: str) -> Managed:
         if mine:
