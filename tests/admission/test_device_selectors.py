@@ -6,14 +6,20 @@ from typing import Any
 
 import pytest
 
-from watchkeeper.admission.expression.device_selectors import problem, with_device_selectors
+from watchkeeper.admission.expression.device_selectors import (
+    device_environment,
+    device_selecting_behaviors,
+    selector_errors,
+    worst_cost,
+)
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.builtin import builtin_behaviors
 from watchkeeper.cel.environment import base_environment
 from watchkeeper.cel.source import CompileError
+from watchkeeper.meta.field import ErrorType
 from watchkeeper.meta.gvk import GroupKind
 
-BEHAVIORS = with_device_selectors(builtin_behaviors())
+BEHAVIORS = builtin_behaviors().including(device_selecting_behaviors())
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,7 @@ BEHAVIORS = with_device_selectors(builtin_behaviors())
     ],
 )
 def test_what_is_true_or_may_be_selects_devices(expression: str) -> None:
-    assert problem(expression) is None
+    assert selector_errors("at", expression) == []
 
 
 @pytest.mark.parametrize(
@@ -45,7 +51,38 @@ def test_what_is_true_or_may_be_selects_devices(expression: str) -> None:
     ],
 )
 def test_what_is_not_does_not(expression: str, start: str) -> None:
-    assert (problem(expression) or "").startswith(start)
+    (error,) = selector_errors("at", expression)
+    assert (error.value, error.detail[: len(start)]) == (expression, start)
+
+
+@pytest.mark.parametrize(
+    ("expression", "cost"),
+    [
+        ("'a' in device.attributes", 3),
+        ("device.driver == 'dra.example.com'", 4),
+        ("cel.bind(dra, device.attributes['a'], dra.name)", 15),
+        ("device.attributes['a'].name.exists(x, x > 0)", 389),
+        ("device.attributes['a'].names.all(x, x != '')", 261),
+        ("device.attributes['a'].name.isGreaterThan(semver('v0.0.1', true)) && isSemver('v1.0.0', true)", 7),
+        ("!('name' in device.capacity['a']) || device.capacity['a'].name.isGreaterThan(quantity('1Ki'))", 11),
+        ("device.attributes.exists_one(x, x == 'dra.example.com')", 164),
+        ("device.capacity['a'].exists_one(x, x == 'memory')", 133),
+        ("device.attributes['a'].services.split('example').size() >= 2", 19),
+        ("device.attributes['a'].services.matches('[^a]?sym')", 18),
+        ("1 in device.attributes['a'].names", 68),
+    ],
+)
+def test_what_an_expression_may_cost_depends_on_what_devices_may_have(expression: str, cost: int) -> None:
+    assert worst_cost(device_environment().compile(expression)) == cost
+
+
+def test_what_may_cost_too_much_selects_no_devices() -> None:
+    def nested(depth: int) -> str:
+        return "device.attributes.all(a, " * depth + "true" + ")" * depth
+
+    assert selector_errors("at", nested(3)) == []
+    (error,) = selector_errors("at", nested(4))
+    assert (error.type, error.detail) == (ErrorType.FORBIDDEN, "too complex, exceeds cost limit")
 
 
 def test_only_devices_are_selected_with_bindings() -> None:
@@ -74,6 +111,19 @@ def test_refusals_name_the_expression() -> None:
     assert fields("DeviceClass", bad) == [f"spec.{at}"]
 
 
+def test_what_is_wrong_is_told_where_the_selector_is() -> None:
+    wanted = {"deviceClassName": "c", "allocationMode": "All", "count": 1}
+    bad = {"selectors": [{"cel": {"expression": "1"}}]}
+    devices = {"requests": [{"name": "a", "exactly": wanted | bad}], "config": [{}]}
+    errors = of("ResourceClaim").validate({"metadata": {"name": "x"}, "spec": {"devices": devices}})
+    at = "spec.devices.requests[0].exactly"
+    assert [error.field for error in errors] == [
+        f"{at}.selectors[0].cel.expression",
+        f"{at}.count",
+        "spec.devices.config[0].opaque",
+    ]
+
+
 def test_a_changed_spec_is_refused_and_only_that_of_a_template_is_compiled() -> None:
     def asking(expression: str) -> dict[str, Any]:
         wanted = {"deviceClassName": "c", "allocationMode": "All", "selectors": [{"cel": {"expression": expression}}]}
@@ -95,6 +145,9 @@ def test_what_a_class_says_already_is_not_compiled_again() -> None:
 
     validate = of("DeviceClass").validate_update
     assert validate(named("1"), named("1")) == []
+    other = named("1")
+    other["spec"]["config"] = [{"opaque": {"driver": "a", "parameters": {}}}]
+    assert validate(other, named("1")) == []
     assert [error.field for error in validate(named("1"), named("true"))] == ["spec.selectors[0].cel.expression"]
 
 

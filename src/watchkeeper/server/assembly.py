@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from watchkeeper.admission.expression.checking import CheckedExpressions
-from watchkeeper.admission.expression.device_selectors import with_device_selectors
+from watchkeeper.admission.expression.device_selectors import device_selecting_behaviors
 from watchkeeper.admission.interface import Chain, Plugin
 from watchkeeper.admission.quota.plugin import ResourceQuotas
 from watchkeeper.admission.read_only import ReadOnly
@@ -293,4 +293,4 @@ class Assembly:
 
 def _behaviors() -> Behaviors:
     """Those of the built-in kinds, with rules for the expressions that some of them hold."""
-    return with_device_selectors(builtin_behaviors().including(checked_behaviors(CheckedExpressions())))
+    return builtin_behaviors().including([*checked_behaviors(CheckedExpressions()), *device_selecting_behaviors()])

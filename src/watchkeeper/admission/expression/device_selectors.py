@@ -2,104 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from watchkeeper.apis.behavior import Behaviors, KindBehavior
-from watchkeeper.apis.resource.claim_validation import MAX_EXPRESSION
-from watchkeeper.apis.validation.names import byte_length
-from watchkeeper.meta.field import FieldError, invalid
-from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.apis.behavior import KindBehavior
+from watchkeeper.apis.resource.claim import claim_behaviors
+from watchkeeper.apis.resource.publication import class_behavior
+from watchkeeper.meta.field import FieldError, forbidden, internal_error, invalid
 
 if TYPE_CHECKING:
     from watchkeeper.cel.environment import Environment
+    from watchkeeper.cel.estimate import Path, Span
+    from watchkeeper.cel.program import Program
 
-Object = dict[str, Any]
-Located = Iterator[tuple[str, str]]
-"""Paths of expressions with the expressions."""
-
-_GROUP = "resource.k8s.io"
-
-
-def with_device_selectors(behaviors: Behaviors) -> Behaviors:
-    """The behaviors, those of kinds that select devices now with rules for how that is expressed."""
-    return behaviors.including(
-        [_checking(behaviors.of(GroupKind(_GROUP, kind)), find) for kind, find in _EXPRESSIONS.items()]
-    )
+_MAX_COST = 1_000_000
+_MAX_DRIVER, _MAX_DOMAIN, _MAX_IDENTIFIER, _MAX_ATTRIBUTE = 63, 63, 32, 64
+_MAX_ENTRIES = 32
+_MAPS = ("attributes", "capacity")
 
 
-def problem(expression: str) -> str | None:
-    """What is wrong with an expression, in the compiler's words; None for nothing."""
+def device_selecting_behaviors() -> list[KindBehavior]:
+    """What to give `Behaviors.including`, so that selectors are compiled when they are written."""
+    return [*claim_behaviors(selector_errors), class_behavior(selector_errors)]
+
+
+def selector_errors(path: str, expression: str) -> list[FieldError]:
+    """What is wrong with an expression: it does not compile, is not true or false, or may cost too much."""
     from watchkeeper.admission.expression.compiled import go_name
     from watchkeeper.cel import types
     from watchkeeper.cel.source import CompileError
 
     try:
-        found = _environment().compile(expression).type
+        program = device_environment().compile(expression)
     except CompileError as error:
-        stage = "program instantiation" if error.stage == "instantiation" else error.stage
-        return f"{stage} failed: {error}"
-    if found.same(types.BOOL) or found.same(types.ANY):
-        return None
-    return f"must evaluate to bool or the unknown type, not {go_name(found)}"
+        if error.stage == "instantiation":
+            return [internal_error(path, f"program instantiation failed: {error}")]
+        return [invalid(path, expression, f"{error.stage} failed: {error}")]
+    found = program.type
+    if not found.same(types.BOOL) and not found.same(types.ANY):
+        text = f"must evaluate to bool or the unknown type, not {go_name(found)}"
+        return [invalid(path, expression, text)]
+    if worst_cost(program) > _MAX_COST:
+        return [forbidden(path, "too complex, exceeds cost limit")]
+    return []
 
 
-def _checking(behavior: KindBehavior, find: Callable[[Object], Located]) -> KindBehavior:
-    def problems(obj: Object) -> list[FieldError]:
-        found = ((path, text, problem(text)) for path, text in find(obj.get("spec") or {}))
-        return [invalid(path, text, wrong) for path, text, wrong in found if wrong is not None]
-
-    def validate_update(new: Object, old: Object) -> list[FieldError]:
-        found = behavior.validate_update(new, old)
-        if new.get("spec") == old.get("spec") or behavior.kind.kind == "ResourceClaim":
-            return found  # the spec of a claim stays, which is all that is said of a new one
-        if found and found[-1].field == "spec":
-            return [*found[:-1], *problems(new), found[-1]]
-        return found + problems(new)
-
-    return replace(
-        behavior,
-        validate=lambda obj: behavior.validate(obj) + problems(obj),
-        validate_update=validate_update,
-    )
+def worst_cost(program: Program) -> int:
+    """The greatest cost of evaluating an expression for one device."""
+    return program.estimate(_size_of).high
 
 
-def _of_claim(spec: Mapping[str, Any]) -> Located:
-    for i, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
-        path = f"spec.devices.requests[{i}]"
-        yield from _of(request.get("exactly") or {}, f"{path}.exactly")
-        for j, alternative in enumerate(request.get("firstAvailable") or ()):
-            yield from _of(alternative, f"{path}.firstAvailable[{j}]")
+def _size_of(path: Path) -> Span | None:
+    """How long what a device has may be. Attributes are as long as the longest, whatever they are called."""
+    from watchkeeper.cel.estimate import Span
 
-
-def _of_template(spec: Mapping[str, Any]) -> Located:
-    for path, text in _of_claim(spec.get("spec") or {}):
-        yield f"spec.{path}", text
-
-
-def _of_class(spec: Mapping[str, Any]) -> Located:
-    return _of(spec, "spec")
-
-
-def _of(holder: Mapping[str, Any], path: str) -> Located:
-    selectors: Sequence[Mapping[str, Any]] = holder.get("selectors") or ()
-    for i, selector in enumerate(selectors):
-        expression = (selector.get("cel") or {}).get("expression") or ""
-        if selector.get("cel") is not None and byte_length(expression) <= MAX_EXPRESSION:
-            yield f"{path}.selectors[{i}].cel.expression", expression
-
-
-_EXPRESSIONS: Mapping[str, Callable[[Object], Located]] = {
-    "ResourceClaim": _of_claim,
-    "ResourceClaimTemplate": _of_template,
-    "DeviceClass": _of_class,
-}
+    match path:
+        case ("device", "driver"):
+            return Span(0, _MAX_DRIVER)
+        case ("device", name) | ("device", name, "@items" | "@values") if name in _MAPS:
+            return Span(0, _MAX_ENTRIES)
+        case ("device", name, "@keys") if name in _MAPS:
+            return Span(0, _MAX_DOMAIN)
+        case ("device", name, "@items" | "@values", "@keys") if name in _MAPS:
+            return Span(0, _MAX_IDENTIFIER)
+        case ("device", "attributes", "@items" | "@values", _):
+            return Span(0, _MAX_ATTRIBUTE)
+    return None
 
 
 @cache
-def _environment() -> Environment:
+def device_environment() -> Environment:
     """What expressions know of a device. It is made when it is first needed."""
     from watchkeeper.cel import types
     from watchkeeper.cel.environment import Environment, FieldDef, StructDef, base_environment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.apis import printing
@@ -12,7 +13,12 @@ from watchkeeper.apis.resource.claim_status_validation import (
     device_id,
     validate_claim_status_update,
 )
-from watchkeeper.apis.resource.claim_validation import validate_claim_spec, validate_template_spec
+from watchkeeper.apis.resource.claim_validation import (
+    Compile,
+    unchecked,
+    validate_claim_spec,
+    validate_template_spec,
+)
 from watchkeeper.apis.validation.internal_form import internal_form
 from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_builtin_object_meta
 from watchkeeper.meta.field import FieldError, in_key_order, invalid
@@ -88,14 +94,18 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def _validate_template_update(new: Object, old: Object) -> list[FieldError]:
+def _template_validation(compiled: Compile) -> Callable[[Object, Object], list[FieldError]]:
     """A template does not change; a new state is judged as a new template, too."""
-    spec = new.get("spec") or {}
-    errors = validate_template_spec(spec, "spec")
-    if equal_as_stored(new.get("spec"), old.get("spec")):
-        return errors
-    shown = {**in_key_order(spec.get("metadata") or {}), "Spec": internal_form(spec.get("spec"), SPEC)}
-    return [*errors, invalid("spec", shown, IMMUTABLE)]
+
+    def validate_update(new: Object, old: Object) -> list[FieldError]:
+        spec = new.get("spec") or {}
+        errors = validate_template_spec(spec, "spec", compiled)
+        if equal_as_stored(new.get("spec"), old.get("spec")):
+            return errors
+        shown = {**in_key_order(spec.get("metadata") or {}), "Spec": internal_form(spec.get("spec"), SPEC)}
+        return [*errors, invalid("spec", shown, IMMUTABLE)]
+
+    return validate_update
 
 
 def _state(claim: Object) -> str:
@@ -114,29 +124,35 @@ def _state(claim: Object) -> str:
 
 _STATE = "A summary of the current state (allocated, pending, reserved, etc.)."
 
-BEHAVIORS = [
-    KindBehavior(
-        kind=GroupKind(_GROUP, "ResourceClaim"),
-        prepare_for_create=_prepare_for_create,
-        prepare_for_status_update=_prepare_for_status_update,
-        validate=lambda claim: validate_claim_spec(claim.get("spec") or {}, "spec"),
-        validate_update=_validate_update,
-        validate_status_update=validate_claim_status_update,
-        table=TableSpec(
-            columns=(printing.NAME, Column("State", "string", _STATE), printing.AGE),
-            cells=lambda claim, now: [printing.name_of(claim), _state(claim), printing.age(claim, now)],
+
+def claim_behaviors(compiled: Compile) -> list[KindBehavior]:
+    """The behavior of claims and templates, with what can compile the expressions of their selectors."""
+    return [
+        KindBehavior(
+            kind=GroupKind(_GROUP, "ResourceClaim"),
+            prepare_for_create=_prepare_for_create,
+            prepare_for_status_update=_prepare_for_status_update,
+            validate=lambda claim: validate_claim_spec(claim.get("spec") or {}, "spec", compiled),
+            validate_update=_validate_update,
+            validate_status_update=validate_claim_status_update,
+            table=TableSpec(
+                columns=(printing.NAME, Column("State", "string", _STATE), printing.AGE),
+                cells=lambda claim, now: [printing.name_of(claim), _state(claim), printing.age(claim, now)],
+            ),
         ),
-    ),
-    KindBehavior(
-        kind=GroupKind(_GROUP, "ResourceClaimTemplate"),
-        validate=lambda template: validate_template_spec(template.get("spec") or {}, "spec"),
-        validate_update=_validate_template_update,
-        table=TableSpec(
-            columns=(printing.NAME, printing.AGE),
-            cells=lambda template, now: [printing.name_of(template), printing.age(template, now)],
+        KindBehavior(
+            kind=GroupKind(_GROUP, "ResourceClaimTemplate"),
+            validate=lambda template: validate_template_spec(template.get("spec") or {}, "spec", compiled),
+            validate_update=_template_validation(compiled),
+            table=TableSpec(
+                columns=(printing.NAME, printing.AGE),
+                cells=lambda template, now: [printing.name_of(template), printing.age(template, now)],
+            ),
         ),
-    ),
-]
+    ]
+
+
+BEHAVIORS = claim_behaviors(unchecked)
 DEFAULTS = {
     GroupVersionKind(_GROUP, "v1", "ResourceClaim"): default_claim,
     GroupVersionKind(_GROUP, "v1", "ResourceClaimTemplate"): default_template,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -19,16 +19,19 @@ from watchkeeper.apis.validation.metadata import validate_annotations, validate_
 from watchkeeper.apis.validation.names import byte_length, is_dns1123_subdomain, is_label_value
 from watchkeeper.apis.validation.resources import is_extended_resource
 from watchkeeper.meta.field import FieldError, invalid, not_supported, required, too_long
+from watchkeeper.runtime.with_empties import equal_as_stored
 
 Object = Mapping[str, Any]
 RequestNames = Mapping[str, frozenset[str]]
+Compile = Callable[[str, str], list[FieldError]]
+"""Says what is wrong with an expression at a path. Expressions are compiled in a layer above."""
 
 MAX_REQUESTS = 32
 MAX_CONFIGS = 32
 _MAX_CONSTRAINTS = 32
 _MAX_SELECTORS = 32
 _MAX_ALTERNATIVES = 8
-MAX_EXPRESSION = 10 * 1024
+_MAX_EXPRESSION = 10 * 1024
 MAX_PARAMETERS = 10 * 1024
 _MODES = ("All", "ExactCount")
 TAINT_EFFECTS = ("NoExecute", "NoSchedule", "None")
@@ -36,6 +39,11 @@ _ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
 _UNKNOWN_REQUEST = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
+
+
+def unchecked(path: str, expression: str) -> list[FieldError]:
+    """Finds nothing wrong."""
+    return []
 
 
 def request_names(spec: Object) -> RequestNames:
@@ -47,11 +55,13 @@ def request_names(spec: Object) -> RequestNames:
     }
 
 
-def validate_claim_spec(spec: Object, path: str) -> list[FieldError]:
+def validate_claim_spec(spec: Object, path: str, compiled: Compile) -> list[FieldError]:
     """The spec of a claim at `path`."""
     devices, names = spec.get("devices") or {}, request_names(spec)
     at = f"{path}.devices"
-    errors = validate_set(devices.get("requests"), MAX_REQUESTS, _request, _name, f"{at}.requests")
+    errors = validate_set(
+        devices.get("requests"), MAX_REQUESTS, lambda r, p: _request(r, p, compiled), _name, f"{at}.requests"
+    )
     errors += validate_list(
         devices.get("constraints"), _MAX_CONSTRAINTS, lambda c, p: _constraint(c, p, names), f"{at}.constraints"
     )
@@ -60,18 +70,19 @@ def validate_claim_spec(spec: Object, path: str) -> list[FieldError]:
     )
 
 
-def validate_template_spec(spec: Object, path: str) -> list[FieldError]:
+def validate_template_spec(spec: Object, path: str, compiled: Compile) -> list[FieldError]:
     """A template of claims: its metadata holds nothing but labels and annotations."""
     meta, at = spec.get("metadata") or {}, f"{path}.metadata"
     errors = validate_annotations(meta.get("annotations") or {}, f"{at}.annotations")
     errors += validate_labels(meta.get("labels") or {}, f"{at}.labels")
     errors += template_metadata_errors(meta, at)
-    return errors + validate_claim_spec(spec.get("spec") or {}, f"{path}.spec")
+    return errors + validate_claim_spec(spec.get("spec") or {}, f"{path}.spec", compiled)
 
 
-def validate_class_spec(spec: Object, path: str) -> list[FieldError]:
-    """The spec of a class of devices."""
-    errors = validate_list(spec.get("selectors"), _MAX_SELECTORS, _selector, f"{path}.selectors")
+def validate_class_spec(spec: Object, old: Object, path: str, compiled: Compile) -> list[FieldError]:
+    """The spec of a class of devices: expressions that it had already, all of them, are taken as they are."""
+    same = "selectors" in old and equal_as_stored(spec.get("selectors"), old["selectors"])
+    errors = _selectors(spec, path, None if same else compiled)
     errors += validate_list(spec.get("config"), MAX_CONFIGS, validate_configuration, f"{path}.config")
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended_resource(name):
@@ -85,7 +96,7 @@ def _name(obj: Object) -> str:
     return name
 
 
-def _request(request: Object, path: str) -> list[FieldError]:
+def _request(request: Object, path: str, compiled: Compile) -> list[FieldError]:
     errors = validate_label(request.get("name"), f"{path}.name")
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
     if exactly is None and not alternatives:
@@ -93,23 +104,29 @@ def _request(request: Object, path: str) -> list[FieldError]:
     elif exactly is not None and alternatives:
         errors.append(invalid(path, None, f"{_ONE_KIND}, but multiple fields are set"))
     elif exactly is not None:
-        errors += _wanted(exactly, f"{path}.exactly")
+        errors += _wanted(exactly, f"{path}.exactly", compiled)
     else:
-        errors += validate_set(alternatives, _MAX_ALTERNATIVES, _alternative, _name, f"{path}.firstAvailable")
+        errors += validate_set(
+            alternatives,
+            _MAX_ALTERNATIVES,
+            lambda each, p: _alternative(each, p, compiled),
+            _name,
+            f"{path}.firstAvailable",
+        )
     return errors
 
 
-def _alternative(request: Object, path: str) -> list[FieldError]:
-    return validate_label(request.get("name"), f"{path}.name") + _wanted(request, path)
+def _alternative(request: Object, path: str, compiled: Compile) -> list[FieldError]:
+    return validate_label(request.get("name"), f"{path}.name") + _wanted(request, path, compiled)
 
 
-def _wanted(request: Object, path: str) -> list[FieldError]:
+def _wanted(request: Object, path: str, compiled: Compile) -> list[FieldError]:
     name = request.get("deviceClassName")
     if name:
         errors = [invalid(f"{path}.deviceClassName", name, text) for text in is_dns1123_subdomain(name)]
     else:
         errors = [required(f"{path}.deviceClassName")]
-    errors += validate_list(request.get("selectors"), _MAX_SELECTORS, _selector, f"{path}.selectors")
+    errors += _selectors(request, path, compiled)
     mode, count = request.get("allocationMode") or "", request.get("count") or 0
     if mode not in _MODES:
         errors.append(not_supported(f"{path}.allocationMode", mode, _MODES))
@@ -122,14 +139,20 @@ def _wanted(request: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _selector(selector: Object, path: str) -> list[FieldError]:
-    """A selector in CEL: that it compiles is checked in a layer above (`admission.expression.device_selectors`)."""
-    if selector.get("cel") is None:
-        return [required(f"{path}.cel")]
-    expression = selector["cel"].get("expression") or ""
-    if byte_length(expression) > MAX_EXPRESSION:
-        return [too_long(f"{path}.cel.expression", expression, MAX_EXPRESSION)]
-    return []
+def _selectors(holder: Object, path: str, compiled: Compile | None) -> list[FieldError]:
+    """Selectors in CEL; None takes their expressions as they are."""
+
+    def rule(selector: Object, at: str) -> list[FieldError]:
+        if selector.get("cel") is None:
+            return [required(f"{at}.cel")]
+        if compiled is None:
+            return []
+        at, expression = f"{at}.cel.expression", selector["cel"].get("expression") or ""
+        if byte_length(expression) > _MAX_EXPRESSION:
+            return [too_long(at, expression, _MAX_EXPRESSION)]
+        return compiled(at, expression)
+
+    return validate_list(holder.get("selectors"), _MAX_SELECTORS, rule, f"{path}.selectors")
 
 
 def _toleration(toleration: Object, path: str) -> list[FieldError]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
-from watchkeeper.apis.resource.claim_validation import validate_class_spec
+from watchkeeper.apis.resource.claim_validation import Compile, unchecked, validate_class_spec
 from watchkeeper.apis.resource.slice_validation import validate_slice_spec
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
 from watchkeeper.apis.validation.names import name_is_long_name
@@ -38,11 +38,6 @@ def _drop_alpha_fields(published: Object) -> None:
                 attribute.pop(name, None)
 
 
-def _validate_class_update(new: Object, _old: Object) -> list[FieldError]:
-    errors = validate_builtin_object_meta(new["metadata"], namespaced=False)
-    return errors + validate_class_spec(new.get("spec") or {}, "spec")
-
-
 def _selectable_fields(published: Object) -> Mapping[str, str]:
     spec = published.get("spec") or {}
     return {"spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec.get("driver") or ""}
@@ -66,18 +61,28 @@ def _slice_cells(published: Object, now: float) -> list[Any]:
     ]
 
 
-BEHAVIORS = [
-    KindBehavior(
+def class_behavior(compiled: Compile) -> KindBehavior:
+    """The behavior of classes, with what can compile the expressions of their selectors."""
+
+    def validate_update(new: Object, old: Object) -> list[FieldError]:
+        errors = validate_builtin_object_meta(new["metadata"], namespaced=False)
+        return errors + validate_class_spec(new.get("spec") or {}, old.get("spec") or {}, "spec", compiled)
+
+    return KindBehavior(
         kind=GroupKind(_GROUP, "DeviceClass"),
         name_rule=name_is_long_name,
-        validate=lambda each: validate_class_spec(each.get("spec") or {}, "spec"),
-        validate_update=_validate_class_update,
+        validate=lambda each: validate_class_spec(each.get("spec") or {}, {}, "spec", compiled),
+        validate_update=validate_update,
         has_generation=True,
         table=TableSpec(
             columns=(printing.NAME, printing.AGE),
             cells=lambda each, now: [printing.name_of(each), printing.age(each, now)],
         ),
-    ),
+    )
+
+
+BEHAVIORS = [
+    class_behavior(unchecked),
     KindBehavior(
         kind=GroupKind(_GROUP, "ResourceSlice"),
         prepare_for_create=_drop_alpha_fields,
