@@ -27,7 +27,11 @@ from watchkeeper.kv.etcd import EtcdConfig
 from watchkeeper.kv.etcd.config import Endpoint
 from watchkeeper.kv.etcd.failure import Remedy, classify_text
 from watchkeeper.kv.etcd.rounds import Rounds
-from watchkeeper.kv.etcd.versions import parse_version, tells_progress_on_demand
+from watchkeeper.kv.etcd.versions import (
+    keeps_what_it_acknowledges_alone,
+    parse_version,
+    tells_progress_on_demand,
+)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +135,14 @@ def test_every_failure_has_a_meaning_and_a_remedy(
 )
 def test_progress_on_demand_is_only_trusted_where_it_is_right(version: str, trusted: bool) -> None:
     assert tells_progress_on_demand(version) is trusted
+
+
+@pytest.mark.parametrize(
+    ("version", "kept"),
+    [("3.3.27", False), ("3.4.20", False), ("3.4.21", True), ("3.5.1", False), ("3.5.5", True), ("3.6.0", True)],
+)
+def test_a_member_alone_keeps_what_it_acknowledges_from_some_versions_on(version: str, kept: bool) -> None:
+    assert keeps_what_it_acknowledges_alone(version) is kept
 
 
 def test_versions_are_read_as_far_as_they_are_numbers() -> None:

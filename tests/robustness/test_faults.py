@@ -176,7 +176,7 @@ def test_a_disk_that_really_is_full_for_long(small_disk: Path) -> None:
 def members_die(target: EtcdTarget) -> Fault:
     async def die(rng: random.Random) -> None:
         member = rng.choice(target.cluster.members)
-        member.kill()
+        await asyncio.to_thread(member.crash)
         await asyncio.sleep(rng.random() * 1.5)
         await _back(target, member)
 

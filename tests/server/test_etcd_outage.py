@@ -167,7 +167,7 @@ def test_etcd_is_killed_and_started_again(single: tuple[EtcdCluster, Handle]) ->
     version = ask(server, "GET", MAPS)[1]["metadata"]["resourceVersion"]
     watching = Watching(server, f"{MAPS}?watch=1&resourceVersion={version}")
     remembers(server, "kept")
-    member.kill()
+    member.crash()
     while_away(server, "kept")
     member.restart()
     comes_back(server, "restarted")

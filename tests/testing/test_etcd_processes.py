@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from watchkeeper.testing.etcd import find_etcd
+from watchkeeper.testing.etcd import EtcdMember, find_etcd, running_cluster
 
 pytestmark = [pytest.mark.etcd, pytest.mark.skipif(find_etcd() is None, reason="there is no etcd")]
 
@@ -30,6 +31,17 @@ def test_an_etcd_dies_with_whoever_started_it(tmp_path: Path) -> None:
     while _lives(pid):
         assert time.monotonic() < deadline, "it lives on"
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize("end", [EtcdMember.crash, EtcdMember.kill])
+def test_a_member_that_has_ended_either_way_comes_back(end: Callable[[EtcdMember], None], tmp_path: Path) -> None:
+    with running_cluster(tmp_path) as cluster:
+        (member,) = cluster.members
+        end(member)
+        assert not member.running
+        member.restart()
+        member.wait_until_healthy()
+        assert member.leads()
 
 
 def _lives(pid: int) -> bool:

@@ -16,6 +16,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from watchkeeper.kv.etcd.versions import keeps_what_it_acknowledges_alone
 from watchkeeper.testing.etcd_certificates import make_certificates
 
 
@@ -42,6 +43,12 @@ def _flags_for_tests(program: Path) -> tuple[str, ...]:
     values = {f"--{often}": "=100ms", f"--experimental-{often}": "=100ms"}
     found = (next((flag for flag in names if f" {flag} " in text), None) for names in wanted)
     return tuple(flag + values.get(flag, "") for flag in found if flag is not None)
+
+
+@cache
+def _version(program: Path) -> str:
+    told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    return told.partition("etcd Version:")[2].split()[0]
 
 
 class _Guard:
@@ -128,6 +135,17 @@ class EtcdMember:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    def crash(self) -> None:
+        """End the process as a crash would that loses nothing which was acknowledged.
+
+        Where a kill might lose something, with some versions in clusters of one member, it is asked to end instead.
+        """
+        alone = "," not in self._cluster
+        if alone and self._process is not None and not keeps_what_it_acknowledges_alone(_version(self._program)):
+            self._process.terminate()
+            self._process.wait()
+        self.kill()
 
     def pause(self) -> None:
         """Let the process stand still, all of its threads; its connections stay open."""

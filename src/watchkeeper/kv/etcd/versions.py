@@ -26,3 +26,14 @@ def tells_progress_on_demand(version: str) -> bool:
     if parsed[:2] == (3, 5):
         return parsed >= (3, 5, 13)
     return parsed >= (3, 6, 0)
+
+
+def keeps_what_it_acknowledges_alone(version: str) -> bool:
+    """Whether a cluster of one member has on its disk what it has acknowledged, when it crashes right after that.
+
+    Before 3.4.21 and 3.5.5 it might not (https://github.com/etcd-io/etcd/issues/14370); several members always did.
+    """
+    parsed = parse_version(version)
+    if parsed[:2] == (3, 5):
+        return parsed >= (3, 5, 5)
+    return parsed >= (3, 4, 21)
