@@ -248,3 +248,53 @@ def test_the_patch_counts_and_nothing_else_changes(document: list[Object], patch
             assert found[before["name"]] == before
         else:
             assert found[before["name"]]["image"] == patched[before["name"]]["image"]
+
+
+SERVICE = kind_schema(GroupVersionKind("", "v1", "Service"))
+DNS: list[Object] = [{"port": 53, "protocol": "TCP"}, {"port": 80}, {"port": 53, "protocol": "UDP"}]
+
+
+def ports(patch: Object) -> list[Object]:
+    found: list[Object] = apply({"spec": {"ports": DNS}}, {"spec": patch}, SERVICE)["spec"]["ports"]
+    return found
+
+
+def test_the_first_of_items_with_one_key_is_patched() -> None:
+    assert ports({"ports": [{"port": 53, "name": "dns"}]}) == [{**DNS[0], "name": "dns"}, DNS[2], {"port": 80}]
+
+
+def test_all_items_with_a_key_are_deleted() -> None:
+    assert ports({"ports": [{"$patch": "delete", "port": 53}]}) == [{"port": 80}]
+
+
+def test_a_list_that_replaces_another_has_items_with_one_key_side_by_side() -> None:
+    assert ports({"ports": [{"$patch": "replace"}, *DNS]}) == [DNS[0], DNS[2], {"port": 80}]
+
+
+def test_a_key_is_no_number_of_another_type() -> None:
+    patch = b'{"spec":{"ports":[{"port":80.0,"name":"web"}]}}'
+    outcome = StrategicPatch(patch, SERVICE).apply({"spec": {"ports": [{"port": 80}]}})
+    assert outcome["spec"]["ports"] == [{"port": 80.0, "name": "web"}, {"port": 80}]
+
+
+def test_new_items_that_an_empty_order_does_not_name_go_last_and_backwards() -> None:
+    new = [{"name": "one"}, {"name": "two"}]
+    patch = {"containers": new, "$setElementOrder/containers": []}
+    assert names(spec({"containers": [MAIN, SIDE]}, patch)["containers"]) == ["main", "side", "two", "one"]
+
+
+def test_what_is_no_list_is_merged_by_a_directive_about_lists() -> None:
+    document = {"nodeName": "a", "nodeSelector": {"x": "1"}}
+    patch = {"$deleteFromPrimitiveList/nodeName": "b", "$deleteFromPrimitiveList/nodeSelector": {"x": None}}
+    assert spec(document, patch) == {"nodeName": "b", "nodeSelector": {}}
+    assert spec(document, {"$deleteFromPrimitiveList/hostname": "b"}) == document
+
+
+def test_an_order_holds_maps_that_have_keys() -> None:
+    document = {"spec": {"containers": [MAIN]}}
+    for order, message in (
+        (["x"], "value for key 0 is not a map"),
+        ([{"name": "main"}, "x"], "expected a map[string]interface {}, but received a string"),
+        ([{"name": "main"}, {}], "map: map[] does not contain declared merge key: name"),
+    ):
+        assert refused(document, {"spec": {"$setElementOrder/containers": order}}).message == message

@@ -169,14 +169,17 @@ def _merge_map(original: Object | None, patch: Object, schema: Schema | None) ->
     _retain_keys(original, patch)
     _set_element_orders(original, patch, schema)
     for key, value in patch.items():
-        if key.startswith(DELETE_FROM):
-            _delete_from(original, _named_by(key, DELETE_FROM), value, schema)
-        elif value is None:
-            original.pop(key, None)
-        elif key not in original or type(original[key]) is not type(value) or not isinstance(value, (dict, list)):
-            _take_over(original, key, value)
+        deletes = key.startswith(DELETE_FROM)
+        name = (_named_by(key, DELETE_FROM) or key) if deletes else key
+        if value is None:
+            original.pop(name, None)
+        elif name not in original or type(original[name]) is not type(value):
+            if not deletes:
+                _take_over(original, name, value)
+        elif isinstance(value, (dict, list)):
+            original[name] = _merge_member(original[name], value, schema, name, deletes=deletes)
         else:
-            original[key] = _merge_member(original[key], value, schema, key)
+            original[name] = value
     return original
 
 
@@ -212,7 +215,8 @@ def _clean(value: Any) -> Any:
     return value
 
 
-def _merge_member(original: Any, value: Any, schema: Schema | None, key: str) -> Any:
+def _merge_member(original: Any, value: Any, schema: Schema | None, key: str, *, deletes: bool = False) -> Any:
+    """A member merged; with `deletes`, the patch says what to take out of it if it is a list of scalars."""
     field = _field(schema, key)
     if schema is not None and schema.type is SchemaType.ANY:
         raise _no_field(schema, key)
@@ -221,9 +225,12 @@ def _merge_member(original: Any, value: Any, schema: Schema | None, key: str) ->
     strategy = field.patch_strategy if field is not None else frozenset()
     if isinstance(value, dict):
         return value if "replace" in strategy else _merge_map(original, value, below)
-    if "merge" not in strategy:
+    if "merge" not in strategy and not deletes:
         return value
-    return _merge_list(original, value, _item_schema(schema, key), field.patch_merge_key if field is not None else "")
+    merge_key = field.patch_merge_key if field is not None else ""
+    if deletes and (original or value) and not _holds_maps(original, value):
+        return [v for v in original if v not in value]
+    return _merge_list(original, value, _item_schema(schema, key), merge_key)
 
 
 def _item_schema(schema: Schema | None, key: str) -> Schema | None:
@@ -245,20 +252,6 @@ def _retain_keys(original: Object, patch: Object) -> None:
         del original[key]
 
 
-def _delete_from(original: Object, key: str, values: Any, schema: Schema | None) -> None:
-    found = original.get(key)
-    if values is None:
-        original.pop(key, None)
-    elif isinstance(found, list) and isinstance(values, list) and (found or values):
-        if _holds_maps(found, values):
-            # The reference deletes from lists of scalars only, and merges others.
-            field = _field(schema, key)
-            merge_key = field.patch_merge_key if field is not None else ""
-            original[key] = _merge_list(found, values, _item_schema(schema, key), merge_key)
-        else:
-            original[key] = [v for v in found if v not in values]
-
-
 # -- lists ----------------------------------------------------------------------------------------------------
 
 
@@ -272,10 +265,12 @@ def _merge_list(original: list[Any], patch: list[Any], item: Schema | None, key:
         raise _cannot("cannot merge lists without merge key for struct")
     original, patch, replaced = _list_directives(original, patch, key)
     if replaced:
-        _positions(patch, key)  # refuses what has no merge key
-        return patch
+        return _ordered(patch, [], patch, key)
     merged = list(original)
-    at = {_key_of(found, key): index for index, found in enumerate(original)}
+    at: dict[Hashable, int] = {}
+    for index, item_there in enumerate(original):
+        if key in item_there:
+            at.setdefault(_key_of(item_there, key), index)
     for entry in patch:
         found = at.get(_key_of(entry, key))
         if found is None:
@@ -287,6 +282,7 @@ def _merge_list(original: list[Any], patch: list[Any], item: Schema | None, key:
 
 
 def _holds_maps(original: list[Any], patch: list[Any]) -> bool:
+    """Whether the items of two lists that are not both empty are maps; they must all be of one type."""
     kinds = [type(v) for v in (*original, *patch)]
     if kinds[0] is list:
         raise ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
@@ -300,8 +296,12 @@ def _key_of(item: Any, key: str) -> Hashable:
         raise _wrong_type("map[string]interface {}", item)
     if key not in item:
         raise _no_merge_key(item, key)
-    value = item[key]
-    return value if not isinstance(value, (dict, list)) else orjson.dumps(value)
+    return _exact(item[key])
+
+
+def _exact(value: Any) -> Hashable:
+    """What is equal for values that Go takes for equal: 80 is neither 80.0 nor true."""
+    return value.__class__, value if not isinstance(value, (dict, list)) else orjson.dumps(value)
 
 
 def _list_directives(original: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any], bool]:
@@ -325,7 +325,7 @@ def _list_directives(original: list[Any], patch: list[Any], key: str) -> tuple[l
 
 
 def _identity(item: Any, key: str) -> Hashable:
-    return _key_of(item, key) if key else item
+    return _key_of(item, key) if key else _exact(item)
 
 
 def _ordered(merged: list[Any], order: list[Any], server_order: list[Any], key: str) -> list[Any]:
@@ -333,18 +333,43 @@ def _ordered(merged: list[Any], order: list[Any], server_order: list[Any], key: 
 
     Where the server's list knows how two stand to each other that counts; else what the patch names goes first.
     """
+    if key:
+        _check_named(merged, order, key)
     patch_at = _positions(order, key)
     server_at = _positions(server_order, key)
-    named = [i for i in merged if _identity(i, key) in patch_at]
-    others = [i for i in merged if _identity(i, key) not in patch_at]
-    named.sort(key=lambda i: patch_at[_identity(i, key)])
-    others.sort(key=lambda i: server_at.get(_identity(i, key), len(server_at)))
+    named = _sorted([i for i in merged if _identity(i, key) in patch_at], patch_at, key)
+    others = _sorted([i for i in merged if _identity(i, key) not in patch_at], server_at, key)
     woven: list[Any] = []
     while named and others:
         left, right = server_at.get(_identity(others[0], key)), server_at.get(_identity(named[0], key))
         first = others if left is not None and right is not None and left < right else named
         woven.append(first.pop(0))
     return woven + named + others
+
+
+def _check_named(merged: list[Any], order: list[Any], key: str) -> None:
+    """Refuse items without a merge key, and an order that has something else than maps before what is looked for."""
+    odd = next((index for index, item in enumerate(order) if not isinstance(item, dict)), None)
+    known = {_key_of(item, key) for item in order[:odd] if key in item}
+    for item in merged:
+        if _key_of(item, key) not in known and odd is not None:
+            raise _cannot(f"value for key {odd} is not a map")
+
+
+def _sorted(items: list[Any], at: dict[Hashable, int], key: str) -> list[Any]:
+    """Items in an order. One that the order does not name goes before all that come before it."""
+    wanted = [at.get(_identity(item, key)) for item in items]
+    if None not in wanted:
+        return sorted(items, key=lambda item: at[_identity(item, key)])
+    found: list[Any] = []
+    places: list[int | None] = []
+    for item, place in zip(items, wanted, strict=True):
+        index = len(found)
+        while index and (place is None or (before := places[index - 1]) is None or place < before):
+            index -= 1
+        found.insert(index, item)
+        places.insert(index, place)
+    return found
 
 
 def _positions(items: list[Any], key: str) -> dict[Hashable, int]:
@@ -377,6 +402,7 @@ def _set_element_orders(original: Object, patch: Object, schema: Schema | None) 
         patch.pop(name, None)
         if not current and not changes:
             raise _cannot("no elements in any of the given slices")
+        _holds_maps(current or [], changes or [])
         original[name] = _ordered(merged, order, current or [], key)
 
 
@@ -394,7 +420,7 @@ def _check_order(changes: list[Any], order: list[Any], key: str) -> None:
     for entry in changes:
         if isinstance(entry, dict) and PATCH in entry and (entry[PATCH] == "delete" or at < len(order)):
             continue  # what replaces or merges is passed over only while the order goes on
-        while at < len(order) and _identity(order[at], key) != _identity(entry, key):
+        while at < len(order) and _identity(entry, key) != _identity(order[at], key):
             at += 1
         at += 1
         if at > len(order):
