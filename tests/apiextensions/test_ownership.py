@@ -172,3 +172,28 @@ def test_a_scale_whose_field_the_schema_names_no_more_leaves_the_object_as_it_is
     patched = api.call("PATCH", f"{path}/a?fieldManager=editor", {"metadata": {"labels": {"a": "b"}}}, MERGE)
     assert {"one Apply v1", "editor Update v1"} <= owners(patched).keys()
     assert owners(patched)["one Apply v1"] == owners(before)["one Apply v1"]
+
+
+def test_what_another_owner_s_version_does_not_declare_cannot_be_applied(api: Any, kit: Any) -> None:
+    wide = kit.obj(size=WHOLE, extra=TEXT)
+    path = api.install(kit.version("v1", kit.obj(size=WHOLE)), kit.version("v2", wide, storage=False))
+    second = api.path("v2")
+    apply(api, f"{path}/a", api.widget("a", {"size": 1}), "one")
+    refused = apply(api, f"{second}/a", api.widget("a", {"extra": "x"}, "v2"), "two")
+    assert (refused.status, refused.body["message"]) == (
+        500,
+        "failed to convert new object: .spec.extra: field not declared in schema",
+    )
+    patched = api.call("PATCH", f"{second}/a?fieldManager=editor", {"spec": {"extra": "x"}}, MERGE)
+    assert owners(patched) == {}
+
+
+def test_owners_at_versions_that_are_none_end_ownership(api: Any, kit: Any) -> None:
+    path = api.install(kit.version("v1", kit.obj(size=WHOLE)))
+    entry = {"manager": "odd", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:size": {}}}}
+    apply(api, f"{path}/a", api.widget("a", {"size": 1}), "one")
+    for version in (f"{api.group}/v9", "apps/v1", "a/b/c"):
+        apply(api, f"{path}/a", api.widget("a", {"size": 1}), "one")
+        record = api.call("GET", f"{path}/a").body["metadata"]["managedFields"]
+        patch = {"metadata": {"managedFields": [*record, {**entry, "apiVersion": version}]}}
+        assert owners(api.call("PATCH", f"{path}/a?fieldManager=editor", patch, MERGE)) == {}

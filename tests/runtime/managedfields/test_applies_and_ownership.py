@@ -364,6 +364,19 @@ def test_another_kind_or_a_record_in_what_is_applied_is_a_bad_request(body: Obje
     assert (error.code, error.message) == (400, message)
 
 
+def test_a_value_that_another_owner_s_version_cannot_hold_is_told_by_the_field() -> None:
+    old, new = (GroupVersionKind("autoscaling", v, "HorizontalPodAutoscaler") for v in ("v1", "v2"))
+    kept = Kept(new)
+    target = {"scaleTargetRef": {"kind": "Deployment", "name": "d"}}
+    kept.apply({"metadata": {"name": "h"}, "spec": {**target, "maxReplicas": 5}}, "one")
+    kept.kind = SCHEME.kind(old)
+    kept.manager = FieldManager(SCHEME, kept.kind, now=kept.now)
+    assert kept.refused({"metadata": {"name": "h"}, "spec": {"maxReplicas": 5.5}}, "two").message == (
+        "failed to convert new object: unable to convert unstructured object to autoscaling/v1,"
+        " Kind=HorizontalPodAutoscaler: cannot convert float64 to int32"
+    )
+
+
 def test_an_apply_at_another_version_keeps_the_appliers_entry() -> None:
     old, new = (GroupVersionKind("autoscaling", v, "HorizontalPodAutoscaler") for v in ("v1", "v2"))
     kept = Kept(old)

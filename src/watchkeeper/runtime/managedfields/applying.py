@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
@@ -17,8 +15,7 @@ from watchkeeper.runtime.managedfields.field_set import difference
 from watchkeeper.runtime.managedfields.nodes import Mismatch
 from watchkeeper.runtime.managedfields.tracking import NEVER_OWNED, Tracking, without_record, write_record
 from watchkeeper.runtime.managedfields.validate import check
-from watchkeeper.runtime.patch.unstructured import mismatch, restored
-from watchkeeper.runtime.scheme import DecodeError
+from watchkeeper.runtime.managedfields.versions import decode_merged
 
 Object = dict[str, Any]
 
@@ -51,8 +48,6 @@ class Apply:
             raise conflicts.to_api_error() from None
         except Mismatch as mismatch:
             raise ApiError(500, "", f"failed to merge config: {mismatch}") from mismatch
-        except DecodeError as error:
-            raise ApiError(500, "", f"failed to convert to proper version: {error}") from error
 
     def _to(self, live: Object | None) -> Object:
         tracking = self.tracking
@@ -65,7 +60,7 @@ class Apply:
         if not tracking.kind.builtin:
             # Schemas of custom resources change; what is stored of built-in kinds fits theirs.
             self._check(base, "live", allow_repeated=True)
-            managed = tracking.updater.reconciled(managed)
+            managed = tracking.updater.reconciled(managed, base)
         outcome, managed = self._merge(base, managed)
         if outcome == base and (not tracking.node.untyped or equal(outcome, base)):
             # A new owner of values that stay as they are has no time.
@@ -111,19 +106,6 @@ class Apply:
                 del owned[identity]
         return outcome, owned
 
-    def _decoded(self, outcome: Object) -> Object:
-        """A merged object decoded, once its values are converted if it needs that. Raises DecodeError."""
-        kind = self.tracking.kind
-        try:
-            return kind.decode(orjson.loads(orjson.dumps(outcome)), None)
-        except DecodeError:
-            if not kind.builtin:
-                raise
-        copied = orjson.loads(orjson.dumps(outcome))
-        if wrong := mismatch(kind.schema, copied):
-            raise DecodeError(wrong)
-        return kind.decode(restored(kind.schema, copied), None)
-
     def _inconvertible(self, why: str) -> ApiError:
         return ApiError(500, "", f"failed to convert new object ({_described(self.applied)}) to proper version: {why}")
 
@@ -131,10 +113,9 @@ class Apply:
         """A merged object as its kind has it: decoded and defaulted."""
         kind = self.tracking.kind
         try:
-            obj = self._decoded(outcome)
-        except DecodeError as error:
-            text = f"unable to convert unstructured object to {_said_kind(self.applied)}: {error}"
-            raise self._inconvertible(text) from error
+            obj = decode_merged(kind, outcome)
+        except Mismatch as mismatch:
+            raise self._inconvertible(str(mismatch)) from mismatch
         if not kind.builtin:
             # Decoding a body of a custom kind drops null; what is applied keeps it, for validation to refuse.
             _keep_nulls(outcome, obj)

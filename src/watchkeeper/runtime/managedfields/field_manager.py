@@ -82,11 +82,13 @@ class FieldManager:
             # Nobody keeps a record of this object, and an update does not begin one.
             return managed
         metadata.pop("managedFields", None)
+        before = tracking.empty() if live is None else tracking.from_hub(without_record(live))
         if not (trusted and tracking.kind.builtin):
-            managed = tracking.updater.reconciled(managed)
+            managed = tracking.updater.reconciled(managed, before)
+        after = tracking.from_hub(new)
         if live is None:
-            return tracking.record_create(tracking.from_hub(new), managed, manager)
-        return tracking.record_update(tracking.from_hub(without_record(live)), tracking.from_hub(new), managed, manager)
+            return tracking.record_create(after, managed, manager)
+        return tracking.record_update(before, after, managed, manager)
 
     def _record_to_start_from(self, live: Object | None, metadata: Object) -> tuple[Managed, bool]:
         """The record sent with the object, or else that of the live object; and whether this server wrote it.

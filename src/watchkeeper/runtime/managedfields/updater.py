@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import orjson
 
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.runtime.managedfields.compare import Comparison, compare
 from watchkeeper.runtime.managedfields.conflicts import Conflict, Conflicts
 from watchkeeper.runtime.managedfields.entries import Managed, ManagerId, Owned, without_empty
@@ -20,7 +22,7 @@ from watchkeeper.runtime.managedfields.field_set import (
 from watchkeeper.runtime.managedfields.filters import Filter
 from watchkeeper.runtime.managedfields.merge import hides, merge, remove
 from watchkeeper.runtime.managedfields.named import fields_of, with_named_fields
-from watchkeeper.runtime.managedfields.nodes import MapNode
+from watchkeeper.runtime.managedfields.nodes import MapNode, Mismatch
 from watchkeeper.runtime.managedfields.reconcile import reconcile
 from watchkeeper.runtime.managedfields.versions import Object, Versioned, Versions
 
@@ -33,11 +35,18 @@ class Updater:
         self.versions = versions
         self._filters = filters
 
-    def reconciled(self, managed: Managed) -> Managed:
-        """What is recorded, brought in line with today's schemas; records of unknown versions are gone."""
+    def reconciled(self, managed: Managed, live: Object) -> Managed:
+        """What is recorded, brought in line with today's schemas; records of unknown versions are gone.
+
+        Raises a 500 for custom resources where `live` cannot be converted to a version that is recorded.
+        """
         found: Managed = {}
+        state = Versioned(self.versions, live)
         for identity, owned in managed.items():
             if self.versions.knows(owned.api_version):
+                if not self.versions.builtin:
+                    with _failing(""):
+                        state.at(owned.api_version)
                 fields = reconcile(self.versions.node(owned.api_version), owned.fields)
                 found[identity] = owned.with_fields(fields)
         return found
@@ -110,6 +119,15 @@ def _gives_up(node: MapNode, last: Owned, mine: Owned, applied: Object, merged: 
     return (b":null" in text or b":{}" in text) and hides(node, applied, merged)
 
 
+@contextmanager
+def _failing(prefix: str) -> Iterator[None]:
+    """Values that do not fit where they are converted to are a 500, which says what failed."""
+    try:
+        yield
+    except Mismatch as mismatch:
+        raise ApiError(500, "", f"{prefix}{mismatch}") from None
+
+
 class _Comparisons:
     """Two states of an object compared at each version that somebody asks for."""
 
@@ -125,7 +143,10 @@ class _Comparisons:
         """The comparison at a version; None for versions that nobody knows any more."""
         found = self._found.get(api_version)
         if found is None and self._updater.versions.knows(api_version):
-            live, new = self._live.at(api_version), self._new.at(api_version)
+            with _failing("failed to convert old object: "):
+                live = self._live.at(api_version)
+            with _failing("failed to convert new object: "):
+                new = self._new.at(api_version)
             found = self._found[api_version] = self._updater.compare(live, new, api_version)
         return found
 
@@ -173,15 +194,19 @@ class _Prune:
         at = self.last.api_version
         if not self.versions.knows(at):
             return merged
-        before = self._convert(merged, at)
+        before = self._convert(merged, at, "failed to convert merged object to last applied version: ")
         node = self.versions.node(at)
         pruned: Object = remove(node, before, with_named_fields(node, self.last.fields)) or {}
         pruned = self._add_back_owned(before, pruned)
-        pruned = self._add_back_dangling(before, self._convert(pruned, at))
-        return self._convert(pruned, self.version)
+        dangling = "failed add back dangling items: failed to convert pruned object to last applied version: "
+        pruned = self._add_back_dangling(before, self._convert(pruned, at, dangling))
+        return self._convert(pruned, self.version, "")
 
-    def _convert(self, obj: Object, api_version: str) -> Object:
-        return obj if obj.get("apiVersion", api_version) == api_version else self.versions.convert(obj, api_version)
+    def _convert(self, obj: Object, api_version: str, failure: str) -> Object:
+        if obj.get("apiVersion", api_version) == api_version:
+            return obj
+        with _failing(f"failed to prune fields: {failure}"):
+            return self.versions.convert(obj, api_version)
 
     def _add_back_owned(self, merged: Object, pruned: Object) -> Object:
         """What anybody owns stays, the applier's new configuration included."""
@@ -191,7 +216,9 @@ class _Prune:
         for version, owned_fields in owned_at.items():
             if not self.versions.knows(version):
                 continue
-            merged, pruned = self._convert(merged, version), self._convert(pruned, version)
+            failure = "failed add back owned items: failed to convert {} object at version {}: "
+            merged = self._convert(merged, version, failure.format("merged", version))
+            pruned = self._convert(pruned, version, failure.format("pruned", version))
             node = self.versions.node(version)
             all_fields = with_named_fields(node, fields_of(node, merged))
             kept = with_named_fields(node, fields_of(node, pruned))

@@ -7,10 +7,14 @@ from typing import Any
 
 import orjson
 
-from watchkeeper.meta.gvk import GroupKind, GroupVersion, GroupVersionKind
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.managedfields.foreign import Foreign
-from watchkeeper.runtime.managedfields.nodes import MapNode, NodeTable
-from watchkeeper.runtime.scheme import Kind, NotRegistered, Scheme
+from watchkeeper.runtime.managedfields.nodes import MapNode, Mismatch, NodeTable
+from watchkeeper.runtime.managedfields.validate import check
+from watchkeeper.runtime.patch.unstructured import mismatch, restored
+from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Scheme
 
 Object = dict[str, Any]
 
@@ -22,11 +26,13 @@ class Versions:
     way from one group's version to another's, and lets go of what was recorded there.
     """
 
-    def __init__(self, scheme: Scheme, kind: GroupKind, table: NodeTable, foreign: Foreign | None = None) -> None:
+    def __init__(self, scheme: Scheme, kind: Kind, table: NodeTable, foreign: Foreign | None = None) -> None:
         """`foreign` converts instead of the scheme."""
         self._scheme = scheme
         self._foreign = foreign
-        self._kind = kind
+        self._kind = kind.gvk.group_kind
+        self._named = kind.gvk
+        self.builtin = kind.builtin
         self._table = table
         self._nodes: dict[str, MapNode] = {}
 
@@ -46,21 +52,56 @@ class Versions:
         return found
 
     def knows(self, api_version: str) -> bool:
-        """Whether objects can be converted to a version."""
+        """Whether objects can be converted to a version; of custom resources it is an error if they cannot.
+
+        Raises a 500 for that, and for what is no version at all.
+        """
         try:
             self.kind(api_version)
-        except (NotRegistered, ValueError):
-            return False
+        except NotRegistered:
+            if self.builtin:
+                return False
+            raise ApiError(500, "", self._no_way_to(api_version)) from None
+        except ValueError as error:
+            raise ApiError(500, "", str(error)) from None
         return True
 
+    def _no_way_to(self, api_version: str) -> str:
+        if GroupVersion.parse(api_version).group == self._kind.group:
+            return f"request to convert CR to an invalid group/version: {api_version}"
+        return f"{self._named} is unstructured and is not suitable for converting to {go_quote(api_version)}"
+
     def convert(self, obj: Object, api_version: str) -> Object:
-        """An object at another version, sharing nothing with the original. Raises NotRegistered, DecodeError."""
+        """An object at another version, sharing nothing with the original.
+
+        Raises NotRegistered; Mismatch for values that do not fit, of custom resources also at the other version: what
+        is there is not pruned on the way.
+        """
         target = self.kind(api_version)
-        copied = self._scheme.kind(_gvk(obj)).decode(orjson.loads(orjson.dumps(obj)), None)
+        copied = decode_merged(self._scheme.kind(_gvk(obj)), obj)
         copied["kind"], copied["apiVersion"] = obj["kind"], obj["apiVersion"]
-        if self._foreign is not None:
-            return target.decode(self._foreign.convert(copied, target.gvk), None)
-        return self._scheme.convert(copied, target.gvk)
+        foreign = self._foreign
+        converted = (
+            foreign.convert(copied, target.gvk) if foreign is not None else self._scheme.convert(copied, target.gvk)
+        )
+        if not self.builtin:
+            check(self.node(api_version), converted, allow_repeated=False)
+        return converted if foreign is None else target.decode(converted, None)
+
+
+def decode_merged(kind: Kind, obj: Object) -> Object:
+    """A copy of a merged object, decoded, once its values are converted if it needs that. Raises Mismatch."""
+    text = orjson.dumps(obj)
+    try:
+        return kind.decode(orjson.loads(text), None)
+    except DecodeError as error:
+        wrong = str(error)
+    copied = orjson.loads(text)
+    if kind.builtin:
+        wrong = mismatch(kind.schema, copied) or ""
+        if not wrong:
+            return kind.decode(restored(kind.schema, copied), None)
+    raise Mismatch(f"unable to convert unstructured object to {kind.gvk}: {wrong}")
 
 
 def _gvk(obj: Object) -> GroupVersionKind:
@@ -77,7 +118,7 @@ class Versioned:
     _converted: dict[str, Object] = field(default_factory=dict)
 
     def at(self, api_version: str) -> Object:
-        """The object at a version. Raises NotRegistered, DecodeError."""
+        """The object at a version. Raises NotRegistered, Mismatch."""
         if api_version == self.original["apiVersion"]:
             return self.original
         found = self._converted.get(api_version)
