@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -101,6 +102,15 @@ def test_the_options_of_a_replacement_are_looked_at_before_its_media_type(server
     assert ask(server, "PUT", f"{CONFIGMAPS}/c?dryRun=x", "{}", "text/plain").status_code == 422
     assert ask(server, "PUT", f"{CONFIGMAPS}/c", "{}", "text/plain").status_code == 415
     assert ask(server, "POST", f"{CONFIGMAPS}?dryRun=x", "{}", "text/plain").status_code == 415
+
+
+@pytest.mark.parametrize(("kind", "code"), [(f" {MERGE}\t", 200), (f"{MERGE};x", 200), (f"{MERGE} ;x", 415)])
+def test_spaces_around_a_media_type_do_not_count(server: Handle, kind: str, code: int) -> None:
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"))
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": kind}
+    connection.request("PATCH", f"{CONFIGMAPS}/c", "{}", headers)
+    assert connection.getresponse().status == code
+    connection.close()
 
 
 @pytest.mark.parametrize("kind", [JSON_PATCH, MERGE, STRATEGIC])

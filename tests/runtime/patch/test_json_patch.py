@@ -332,3 +332,10 @@ def test_members_that_a_value_sets_twice_are_told_in_the_operation_and_in_the_ob
         'json patch duplicate field "[0].value.a"',
         'duplicate field "spec.list[0].a"',
     ]
+
+
+def test_strict_errors_are_told_once_and_not_without_end() -> None:
+    text = b'[{"op":"test","op":"test","op":"test","path":"","value":{}}]'
+    assert JsonPatch(text).strict_errors() == ['json patch duplicate field "[0].op"']
+    patch = JsonPatch(orjson.dumps([{"op": "test", **{f"x{i}": 1 for i in range(150)}}]))
+    assert len(patch.strict_errors()) == 100

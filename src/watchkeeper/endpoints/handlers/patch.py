@@ -39,7 +39,7 @@ _POLICY = GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy")
 
 async def patch(request: Request, scope: Scope) -> Response:
     """Apply a patch to the current state, again and again until no other writer interferes."""
-    patch_type = request.header(b"content-type").partition(";")[0]
+    patch_type = request.header(b"content-type").strip(" \t").partition(";")[0]
     if patch_type not in scope.patch_types:
         raise _unsupported(scope)
     if len(request.info.parts) < 2:  # of custom resources only: other collections cannot be patched at all

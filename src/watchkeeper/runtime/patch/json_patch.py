@@ -7,7 +7,8 @@ and `replace` can mean the whole document, which must then be an object or a lis
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -18,6 +19,7 @@ from watchkeeper.runtime.json_text import HugeNumber, JsonError, read_json
 from watchkeeper.runtime.patch.documents import go_mismatch, mismatch, read_document
 from watchkeeper.runtime.patch.spelling import as_spelled
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
+from watchkeeper.runtime.unmarshal import MAX_STRICT_ERRORS
 
 MAX_OPERATIONS = 10_000
 _KNOWN = frozenset({"op", "path", "from", "value"})
@@ -93,16 +95,16 @@ class JsonPatch:
     def strict_errors(self) -> list[str]:
         """Members of operations that mean nothing, and those that values set twice."""
         if isinstance(self._repeated, list):
-            found = [
+            found = (
                 text for i, each in enumerate(self._repeated) for text in _odd_members(each, f"[{i}]", known=_KNOWN)
-            ]
-            return found + [text for each in self._repeated for text in _set_twice(each)]
-        return [
+            )
+            return _first(found) + _first(text for each in self._repeated for text in _set_twice(each))
+        return _first(
             f'json patch unknown field "[{index}].{name}"'
             for index, operation in enumerate(self.operations)
             for name in operation
             if name not in _KNOWN
-        ]
+        )
 
     def apply(self, document: Any) -> Any:
         """The patched document. Raises a 422 when an operation does not apply; then nothing has changed."""
@@ -119,6 +121,11 @@ class JsonPatch:
                 operation = {**operation, "value": self._expected[index]}
             holder.apply(operation)
         return holder.root
+
+
+def _first(errors: Iterable[str]) -> list[str]:
+    """As many strict errors as are reported, each once."""
+    return list(islice(dict.fromkeys(errors), MAX_STRICT_ERRORS))
 
 
 def _odd_members(
