@@ -85,28 +85,25 @@ def test_a_list_has_one_cause_for_each_broken_object(tmp_path: Path) -> None:
         assert event["object"]["reason"] == "StorageReadError"
 
 
-def test_what_cannot_be_read_is_removed_on_demand_and_what_can_be_is_not(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_removed_on_demand_and_what_can_be_is_deleted_as_ever(tmp_path: Path) -> None:
     put(tmp_path / "db", {"/registry/secrets/default/broken": b"junk", "/registry/namespaces/torn": b"junk"})
     with serving(tmp_path) as server:
         server.request("POST", SECRETS, secret("fine"))
-        status = refusal(server, "DELETE", f"{SECRETS}/fine", UNSAFE)
-        assert (status["code"], status["reason"]) == (422, "Invalid")
-        assert status["message"] == (
-            f'secrets "fine" is invalid: {OPTION}: Invalid value: true: is exclusively used to delete corrupt '
-            "object(s), try again by removing this option"
-        )
-        assert refusal(server, "DELETE", f"{SECRETS}/absent", UNSAFE)["code"] == 422
+        server.request("POST", SECRETS, secret("held", finalizers=["example.com/hold"]))
+        assert server.request("DELETE", f"{SECRETS}/held", UNSAFE)["metadata"]["finalizers"] == ["example.com/hold"]
+        assert refusal(server, "DELETE", f"{SECRETS}/absent", UNSAFE)["code"] == 404
         answer = server.request("DELETE", f"{SECRETS}/broken", UNSAFE)
         assert answer["status"] == "Success"
         assert answer["details"] == {"name": "broken", "kind": "Secret"}
         assert refusal(server, "GET", f"{SECRETS}/broken")["code"] == 404
-        assert [item["metadata"]["name"] for item in server.request("GET", SECRETS)["items"]] == ["fine"]
+        assert [item["metadata"]["name"] for item in server.request("GET", SECRETS)["items"]] == ["fine", "held"]
         server.request("DELETE", "/api/v1/namespaces/torn?" + OPTION + "=true")
         assert refusal(server, "GET", "/api/v1/namespaces/torn")["code"] == 404
 
 
-def test_the_option_stands_alone_and_not_for_collections() -> None:
-    with Server(insecure_http=True, controllers=()) as server:
+def test_the_option_stands_alone_for_what_cannot_be_read(tmp_path: Path) -> None:
+    put(tmp_path / "db", {"/registry/secrets/default/broken": b"junk"})
+    with serving(tmp_path) as server:
         for more in (
             {"dryRun": ["All"]},
             {"propagationPolicy": "Orphan"},
@@ -114,12 +111,18 @@ def test_the_option_stands_alone_and_not_for_collections() -> None:
             {"gracePeriodSeconds": 1},
             {"preconditions": {"uid": "x"}},
         ):
-            status = refusal(server, "DELETE", f"{SECRETS}/x", {**UNSAFE, **more})
+            status = refusal(server, "DELETE", f"{SECRETS}/broken", {**UNSAFE, **more})
             assert status["code"] == 422
             assert f"cannot be set together with .{next(iter(more))}" in status["message"]
-        status = refusal(server, "DELETE", SECRETS, UNSAFE)
-        assert status["code"] == 422
-        assert "is not allowed with DELETECOLLECTION" in status["message"]
+
+
+def test_the_option_says_nothing_to_what_can_be_read_nor_to_collections() -> None:
+    with Server(insecure_http=True, controllers=()) as server:
+        server.request("POST", SECRETS, secret("fine"))
+        dry = server.request("DELETE", f"{SECRETS}/fine", {**UNSAFE, "dryRun": ["All"], "gracePeriodSeconds": 1})
+        assert dry["status"] == "Success"
+        assert [item["metadata"]["name"] for item in server.request("DELETE", SECRETS, UNSAFE)["items"]] == ["fine"]
+        assert server.request("GET", SECRETS)["items"] == []
 
 
 def test_it_takes_a_right_of_its_own(tmp_path: Path) -> None:

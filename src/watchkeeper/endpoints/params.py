@@ -19,6 +19,8 @@ from watchkeeper.request.request import Request
 S = TypeVar("S")
 
 META_GROUP = "meta.k8s.io"
+IGNORE_READ_ERRORS = "ignoreStoreReadErrorWithClusterBreakingPotential"
+"""The option that a DELETE asks with for the removal of what cannot be read."""
 _INT64_MAX = 2**63 - 1
 
 
@@ -238,9 +240,7 @@ def delete_options_from_query(request: Request) -> DeleteOptions:
         "orphanDependents": read_bool(request, "orphanDependents"),
         "propagationPolicy": request.params.get("propagationPolicy", [None])[0],
         "dryRun": request.params.get("dryRun", []),
-        "ignoreStoreReadErrorWithClusterBreakingPotential": read_bool(
-            request, "ignoreStoreReadErrorWithClusterBreakingPotential"
-        ),
+        IGNORE_READ_ERRORS: read_bool(request, IGNORE_READ_ERRORS),
     }
     return delete_options_from(body)
 
@@ -249,10 +249,7 @@ def delete_options_from(body: dict[str, Any]) -> DeleteOptions:
     """DeleteOptions as decoded from a body. Raises a 422 for contradictions."""
     policy, orphan = body.get("propagationPolicy"), body.get("orphanDependents")
     dry_run = body.get("dryRun") or []
-    unsafe = bool(body.get("ignoreStoreReadErrorWithClusterBreakingPotential"))
     wrong = [*policy_errors(policy, orphan), *_check_dry_run(dry_run)]
-    if unsafe:
-        wrong += _check_unsafe(body, dry_run)
     if wrong:
         raise errors.invalid(GroupKind(META_GROUP, "DeleteOptions"), "", wrong)
     preconditions = body.get("preconditions") or {}
@@ -263,13 +260,21 @@ def delete_options_from(body: dict[str, Any]) -> DeleteOptions:
         orphan_dependents=orphan,
         propagation_policy=policy,
         dry_run=bool(dry_run),
-        ignore_store_read_error=unsafe,
+        ignore_store_read_error=bool(body.get(IGNORE_READ_ERRORS)),
     )
 
 
-def _check_unsafe(body: dict[str, Any], dry_run: list[str]) -> list[FieldError]:
-    field = "ignoreStoreReadErrorWithClusterBreakingPotential"
-    names = ["dryRun"] if dry_run else []
-    others = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
-    names += [name for name in others if body.get(name) is not None]
-    return [invalid(field, True, f"cannot be set together with .{name}") for name in names]
+def check_unsafe(options: DeleteOptions) -> None:
+    """Raise a 422 for what cannot be asked for together with the removal of an object that cannot be read."""
+    preconditions = options.uid if options.uid is not None else options.resource_version
+    others = {
+        "dryRun": options.dry_run or None,
+        "propagationPolicy": options.propagation_policy,
+        "orphanDependents": options.orphan_dependents,
+        "gracePeriodSeconds": options.grace_period_seconds,
+        "preconditions": preconditions,
+    }
+    given = [name for name, value in others.items() if value is not None]
+    wrong = [invalid(IGNORE_READ_ERRORS, True, f"cannot be set together with .{name}") for name in given]
+    if wrong:
+        raise errors.invalid(GroupKind(META_GROUP, "DeleteOptions"), "", wrong)

@@ -179,6 +179,10 @@ class Updater(Protocol):
 class Deleter(Protocol):
     """Deletes objects."""
 
+    async def is_unreadable(self, ctx: Context, name: str) -> bool:
+        """Whether there is an object that cannot be decrypted or decoded."""
+        ...
+
     async def delete(self, ctx: Context, name: str, options: DeleteOptions) -> tuple[Result, bool]:
         """Delete an object, or begin to; the second value says whether it is gone. Raises ApiError."""
         ...

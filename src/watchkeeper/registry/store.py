@@ -24,6 +24,7 @@ from watchkeeper.registry.stored_resource import StoreConfig, StoredResource
 from watchkeeper.registry.strategy import Strategy
 from watchkeeper.registry.transaction import Hooks, Transaction
 from watchkeeper.registry.update import Update
+from watchkeeper.storage import errors as storage_errors
 from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject
 
 
@@ -43,6 +44,14 @@ class Store(StoredResource):
     ) -> tuple[Result, bool]:
         """Change an object by a function of its current state; create it where that is allowed."""
         return await Update(self, self.strategy, ctx, name, updated, options).run()
+
+    async def is_unreadable(self, ctx: Context, name: str) -> bool:
+        """Whether there is an object that cannot be decrypted or decoded."""
+        try:
+            await self.storage.get(self.key(ctx.namespace, name))
+        except storage_errors.StorageError as problem:
+            return isinstance(problem, storage_errors.CorruptObject)
+        return False
 
     async def delete(self, ctx: Context, name: str, options: DeleteOptions) -> tuple[Result, bool]:
         """Delete an object, or mark it when its finalizers or a grace period hold it."""

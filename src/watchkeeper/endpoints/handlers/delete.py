@@ -12,7 +12,9 @@ from watchkeeper.endpoints.handlers.list import list_response
 from watchkeeper.endpoints.handlers.write import Admission, authorize_unsafe_delete
 from watchkeeper.endpoints.negotiation import negotiate, require_body_type
 from watchkeeper.endpoints.params import (
+    IGNORE_READ_ERRORS,
     WriteParams,
+    check_unsafe,
     delete_options_from,
     delete_options_from_query,
     read_list_params,
@@ -20,18 +22,21 @@ from watchkeeper.endpoints.params import (
 from watchkeeper.endpoints.render import finish, renderer_for
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
-from watchkeeper.meta import errors
-from watchkeeper.meta.field import invalid
-from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.rest import DeleteOptions
 from watchkeeper.request.request import Request
 
 
 async def delete(request: Request, scope: Scope) -> Response:
-    """Delete one object, or begin to."""
+    """Delete one object, or begin to.
+
+    The option to remove what cannot be read means nothing for what can be: kube-apiserver 1.36 has it switched off.
+    """
     accepted = negotiate(request, protobuf=scope.in_protobuf)
     options = await _options(request, scope)
     if options.ignore_store_read_error:
+        options.ignore_store_read_error = await scope.store.is_unreadable(context(request, scope), request.info.name)
+    if options.ignore_store_read_error:
+        check_unsafe(options)
         request.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "")
         await authorize_unsafe_delete(request, scope)
     admission = Admission(request, scope, WriteParams(dry_run=options.dry_run))
@@ -47,13 +52,7 @@ async def delete_collection(request: Request, scope: Scope) -> Response:
     params = read_list_params(request, watch=False)
     selected = list_options(params, predicate(request, scope, params))
     options = await _options(request, scope)
-    if options.ignore_store_read_error:
-        wrong = invalid(
-            "ignoreStoreReadErrorWithClusterBreakingPotential",
-            True,
-            "is not allowed with DELETECOLLECTION, try again after removing the option",
-        )
-        raise errors.invalid(GroupKind("meta.k8s.io", "DeleteOptions"), "", [wrong])
+    options.ignore_store_read_error = False
     admission = Admission(request, scope, WriteParams(dry_run=options.dry_run))
     options.validate = admission.validate_delete(lambda: _as_json(options))
     result = await scope.store.delete_collection(context(request, scope), options, selected)
@@ -81,6 +80,6 @@ def _as_json(options: DeleteOptions) -> dict[str, Any]:
     if options.dry_run:
         found["dryRun"] = ["All"]
     if options.ignore_store_read_error:
-        found["ignoreStoreReadErrorWithClusterBreakingPotential"] = True
+        found[IGNORE_READ_ERRORS] = True
     parsed: dict[str, Any] = orjson.loads(orjson.dumps(found))
     return parsed
