@@ -36,6 +36,8 @@ FIELDS = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
         ("T{1: 2}", [f"1:3: mismatched input '1' expecting {FIELDS}"]),
         ("a..b", ["1:3: no viable alternative at input '..'"]),
         ("a.", ["1:3: no viable alternative at input '.'"]),
+        ("self.`a-b` == a.?`c`", ["1:6: unsupported syntax: '`'", "1:18: unsupported syntax: '`'"]),
+        ("has(self.`a-b`)", ["1:10: unsupported syntax: '`'"]),
         ("a = 1", ["1:3: token recognition error at: '= '", "1:5: extraneous input '1' expecting <EOF>"]),
         ("a === b", ["1:5: token recognition error at: '= '"]),
         ("'x", ["1:1: token recognition error at: ''x'", f"1:3: mismatched input '<EOF>' expecting {OPERANDS}"]),
@@ -90,6 +92,7 @@ def test_a_code_point_that_is_none_is_told_at_its_string(source: str) -> None:
         ("[1, 'a']", 5, "expected type 'int' but found 'string'"),
         ("'a'.matches('(')", 13, "invalid matches argument"),
         ("duration('x') == duration('1s')", 10, "invalid duration argument"),
+        ("duration(5) == duration('5s')", 10, "invalid duration argument"),
         (
             "'%d'.format(['a'])",
             14,

@@ -85,6 +85,7 @@ def test_an_expression_is_true_in_both_evaluators(source: str) -> None:
         ("0u - 1u", "unsigned integer overflow"),
         ("int('x' + 'y')", "type conversion error from 'string' to 'int'"),
         ("duration('x' + 'y')", "type conversion error from 'string' to 'google.protobuf.Duration'"),
+        ("duration(self.min)", "type conversion error from 'int' to 'google.protobuf.Duration'"),
         ("bool('x' + 'y')", "type conversion error from 'string' to 'bool'"),
         ("self.min + 'a'", "no such overload"),
         ("dyn(null) + 1", "no such overload: _+_"),

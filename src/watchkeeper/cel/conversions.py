@@ -175,8 +175,8 @@ def to_duration(value: Any) -> Duration:
             return value
         case bool() | Uint() | Timestamp():
             raise NoSuchOverload
-        case int():
-            return Duration(value)
+        case int():  # there is such an overload, and nothing that it could do
+            raise EvalError("type conversion error from 'int' to 'google.protobuf.Duration'")
         case str():
             try:
                 return parse_duration(value)

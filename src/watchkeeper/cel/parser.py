@@ -221,7 +221,9 @@ class _Parser:
         if not self.is_name():
             raise self.unexpected("IDENTIFIER")
         self.at += 1
-        return token if token.kind == "ident" else Token("quoted", token.text[1:-1], token.offset)
+        if token.kind == "quoted":  # cel-go reads them, and kube-apiserver does not allow them
+            self.issues.append(Issue(token.offset, "unsupported syntax: '`'"))
+        return token
 
     def call(self, function: str, target: Expr | None, args: list[Expr], offset: int) -> Expr:
         try:
