@@ -56,6 +56,13 @@ TRUE = [
     "[0, 1].exists(x, 1 / x == 1)",
     "url('http://a/b?x=1#c').getEscapedPath() == '/b' && url('http://a/b?x=1#c').getQuery() == {'x': ['1']}",
     "!isURL('http://#%blah$#@')",
+    "url('http://a/b c%2F').getEscapedPath() == '/b%20c/' && url('http://a/b%2Fc!').getEscapedPath() == '/b%2Fc!'",
+    "'%e'.format([3.14]) == '3.140000×10⁰⁰'",  # noqa: RUF001
+    "string(timestamp('2011-08-18T19:03:37.01+01:00')) == '2011-08-18T19:03:37.01+01:00'",
+    "string(timestamp('2011-08-18T23:30:00-08:30') + duration('1h')) == '2011-08-19T00:30:00-08:30'",
+    "timestamp('2011-08-18T19:03:37+01:00').getHours() == 18",
+    "!optional.ofNonZeroValue(timestamp('0001-01-01T00:00:00Z')).hasValue()",
+    "optional.ofNonZeroValue(timestamp(0)).hasValue() && !optional.ofNonZeroValue(duration('0s')).hasValue()",
 ]
 
 
@@ -71,6 +78,19 @@ def test_an_expression_is_true_in_both_evaluators(source: str) -> None:
             assert function(*DATA.values()) is True
         except Exception:
             assert "/" in source  # errors that one side of || absorbs are the interpreter's business
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("dyn([1.0, 2.5]).sum()", 3.5),
+        ("dyn([duration('1s')]).sum()", 10**9),
+        ("dyn([]).sum()", 0),
+        ("dyn([1, 2]).flatten()", [1, 2]),
+    ],
+)
+def test_the_first_item_of_a_list_decides_which_overload_takes_it(source: str, value: object) -> None:
+    assert ENV.compile(source).evaluate(dict(DATA))[0] == value
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from watchkeeper.cel.types import Kind, Type, parse_type
+from watchkeeper.cel.values import runtime_type
 
 Implementation = Callable[..., Any]
 
@@ -21,6 +22,16 @@ class Overload:
     member: bool
     run: Implementation
     """Takes the target, if there is one, and the arguments; raises EvalError."""
+    guarded: bool = True
+    """Whether a dynamic call looks into lists and maps for what they hold."""
+
+    def takes(self, args: Sequence[Any]) -> bool:
+        """Whether values can be the arguments of a dynamic call."""
+        if len(args) != len(self.args):
+            return False
+        if self.guarded:
+            return all(map(_accepts_value, self.args, args))
+        return all(accepts(wanted, runtime_type(arg)) for wanted, arg in zip(self.args, args, strict=True))
 
 
 @dataclass(slots=True)
@@ -35,7 +46,7 @@ class Function:
         return next(o for o in self.overloads if o.id == overload_id)
 
 
-def overload(overload_id: str, text: str, run: Implementation) -> tuple[str, Overload]:
+def overload(overload_id: str, text: str, run: Implementation, *, guarded: bool = True) -> tuple[str, Overload]:
     """Declare an overload by its signature, such as `string.startsWith(string) -> bool`, with its function's name."""
     head, _, result = text.partition("->")
     head = head.strip()
@@ -45,7 +56,7 @@ def overload(overload_id: str, text: str, run: Implementation) -> tuple[str, Ove
     arg_types = [parse_type(a) for a in args]
     if dot:
         arg_types.insert(0, parse_type(target))
-    return name, Overload(overload_id, tuple(arg_types), parse_type(result), bool(dot), run)
+    return name, Overload(overload_id, tuple(arg_types), parse_type(result), bool(dot), run, guarded)
 
 
 def _opening(head: str) -> int:
@@ -93,3 +104,15 @@ def accepts(wanted: Type, value_type: Type) -> bool:
     if wanted.kind is not value_type.kind:
         return False
     return wanted.kind not in (Kind.OPAQUE, Kind.STRUCT) or wanted.name == value_type.name
+
+
+def _accepts_value(wanted: Type, value: Any) -> bool:
+    """Whether a value can be an argument of the wanted type. Of a list or map the first item stands for all."""
+    if not accepts(wanted, runtime_type(value)):
+        return False
+    if wanted.kind is Kind.LIST:
+        return not value or _accepts_value(wanted.params[0], value[0])
+    if wanted.kind is Kind.MAP and value:
+        key, item = next(iter(value.items()))
+        return _accepts_value(wanted.params[0], key) and _accepts_value(wanted.params[1], item)
+    return True

@@ -12,7 +12,7 @@ from typing import Any
 from watchkeeper.cel import operators as op
 from watchkeeper.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr
 from watchkeeper.cel.costs import LIST, MAP, SELECT, STRUCT, call_cost
-from watchkeeper.cel.decls import Function, Overload, accepts
+from watchkeeper.cel.decls import Function, Overload
 from watchkeeper.cel.refusals import go_type, no_overload
 from watchkeeper.cel.types import Kind, contains_dyn
 from watchkeeper.cel.values import CostLimitExceeded, EvalError, NoSuchOverload, Optional, runtime_type
@@ -391,12 +391,10 @@ def _optional(value: Any) -> Optional:
 
 
 def _dispatch(function: str, candidates: list[Overload], args: list[Any]) -> Overload:
-    kinds = [runtime_type(a) for a in args]
     for candidate in candidates:
-        wanted = candidate.args
-        if len(wanted) == len(kinds) and all(accepts(w, k) for w, k in zip(wanted, kinds, strict=True)):
+        if candidate.takes(args):
             return candidate
-    raise no_overload(function, kinds)
+    raise no_overload(function, [runtime_type(a) for a in args])
 
 
 def _invoke(overload: Overload, args: list[Any]) -> Any:

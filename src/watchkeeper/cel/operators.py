@@ -113,7 +113,7 @@ def add(a: Any, b: Any) -> Any:
     if kind in _LISTS and other in _LISTS:
         return _join(a, b)
     if {kind, other} == {Timestamp, Duration}:
-        return check_timestamp(int(a) + int(b))
+        return check_timestamp(int(a) + int(b), (a if kind is Timestamp else b).offset)
     if kind is not other:
         raise NoSuchOverload
     if kind is int:
@@ -150,7 +150,7 @@ def subtract(a: Any, b: Any) -> Any:
     kind, other = a.__class__, b.__class__
     if kind is Timestamp and other in (Timestamp, Duration):
         result = int(a) - int(b)
-        return check_duration(result) if other is Timestamp else check_timestamp(result)
+        return check_duration(result) if other is Timestamp else check_timestamp(result, a.offset)
     if kind is not other:
         raise NoSuchOverload
     if kind is int:

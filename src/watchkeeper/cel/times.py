@@ -37,17 +37,21 @@ def parse_timestamp(text: str) -> Timestamp:
     zone = found.group(8)
     at = datetime(year, month, day, hour, minute, second, tzinfo=UTC) - _EPOCH
     seconds = at.days * 86400 + at.seconds
+    offset = 0
     if zone not in "Zz":
         offset = int(zone[1:3]) * 3600 + int(zone[4:6]) * 60
-        seconds += offset if zone[0] == "-" else -offset
-    return check_timestamp(seconds * NANOS + nanos)
+        offset = -offset if zone[0] == "-" else offset
+    return check_timestamp((seconds - offset) * NANOS + nanos, offset)
 
 
-def check_timestamp(nanos: int) -> Timestamp:
+def check_timestamp(nanos: int, offset: int = 0) -> Timestamp:
     """A timestamp within the years 1 to 9999. Raises EvalError beyond."""
     if not MIN_TIMESTAMP <= nanos <= MAX_TIMESTAMP:
         raise EvalError("timestamp overflow")
-    return Timestamp(nanos)
+    found = Timestamp(nanos)
+    if offset:
+        found.offset = offset
+    return found
 
 
 def check_duration(nanos: int) -> Duration:
@@ -57,12 +61,14 @@ def check_duration(nanos: int) -> Duration:
     return Duration(nanos)
 
 
-def format_timestamp(at: int) -> str:
-    """RFC 3339 in UTC with as many decimals as it takes."""
+def format_timestamp(at: Timestamp) -> str:
+    """RFC 3339 in its zone with as many decimals as it takes."""
     seconds, nanos = divmod(int(at), NANOS)
-    text = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
-    text = text.rjust(19, "0")
-    return f"{text}.{nanos:09d}".rstrip("0").rstrip(".") + "Z"
+    shown = _EPOCH + timedelta(seconds=seconds + at.offset)
+    text = shown.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
+    hours, minutes = divmod(abs(at.offset) // 60, 60)
+    zone = f"{'-' if at.offset < 0 else '+'}{hours:02d}:{minutes:02d}" if at.offset else "Z"
+    return f"{text}.{nanos:09d}".rstrip("0").rstrip(".") + zone
 
 
 def parse_duration(text: str) -> Duration:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import quote, unquote_to_bytes
 
 from watchkeeper.meta.field import go_quote
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SOUND_PATH = re.compile(r"[A-Za-z0-9\-_.~$&+,/:;=@!'()*%\[\]]*")
 _USER = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _PORT = re.compile(r":[0-9]*")
 _HOST = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:%\[\]<>\"]|[^\x00-\x7f])*")
@@ -38,6 +40,13 @@ class URL:
         if host.startswith("["):
             return host[1 : host.find("]")]
         return host.rpartition(":")[0] if ":" in host else host
+
+    @property
+    def escaped_path(self) -> str:
+        """The path as it was written where that is sound, else escaped anew."""
+        if _SOUND_PATH.fullmatch(self.path):
+            return self.path
+        return quote(unquote_to_bytes(self.path), safe="$&+,/:;=@")
 
     @property
     def port(self) -> str:

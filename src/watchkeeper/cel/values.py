@@ -53,7 +53,8 @@ class Uint(int):
 class Timestamp(int):
     """A point in time: nanoseconds since the epoch."""
 
-    __slots__ = ()
+    offset: int = 0
+    """Seconds east of UTC of the zone that it was written in, of which only its text tells."""
 
     def __repr__(self) -> str:
         from watchkeeper.cel.times import format_timestamp

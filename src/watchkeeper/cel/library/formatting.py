@@ -139,7 +139,7 @@ def _scientific(value: Any, clause: Clause) -> str:
         return "∞" if number > 0 else "-∞"
     text = f"{number:.{DEFAULT_PRECISION if clause.precision is None else clause.precision}e}"
     mantissa, _, exponent = text.partition("e")
-    return f"{mantissa}\u202f\u00d7\u202f10{exponent.translate(_SUPERSCRIPT)}"
+    return f"{mantissa}\u00d710{exponent.translate(_SUPERSCRIPT)}"
 
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "+")

@@ -79,8 +79,8 @@ def _last_index_of(items: list[Any], wanted: Any) -> int:
 def _extension() -> list[tuple[str, Overload]]:
     out = [
         overload("list_slice", "list(A).slice(int, int) -> list(A)", _slice),
-        overload("list_flatten", "list(list(A)).flatten() -> list(A)", lambda items: _flatten(items, 1)),
-        overload("list_flatten_int", "list(dyn).flatten(int) -> list(dyn)", _flatten),
+        overload("list_flatten", "list(list(A)).flatten() -> list(A)", lambda items: _flatten(items, 1), guarded=False),
+        overload("list_flatten_int", "list(dyn).flatten(int) -> list(dyn)", _flatten, guarded=False),
         overload("lists_range", "::lists.range(int) -> list(int)", lambda n: list(range(n))),
         overload("list_reverse", "list(A).reverse() -> list(A)", lambda items: list(reversed(items))),
         overload("list_distinct", "list(A).distinct() -> list(A)", _distinct),

@@ -6,7 +6,7 @@ from typing import Any
 
 from watchkeeper.cel import operators as op
 from watchkeeper.cel.decls import Overload, overload
-from watchkeeper.cel.values import NONE, NoSuchOverload, Optional
+from watchkeeper.cel.values import MIN_TIMESTAMP, NONE, NoSuchOverload, Optional, Timestamp
 
 
 def declarations() -> list[tuple[str, Overload]]:
@@ -41,7 +41,10 @@ def _optional(value: Any) -> Optional:
 
 
 def _of_non_zero(value: Any) -> Optional:
-    zero = value is None or value is False or (isinstance(value, int | float | str | bytes | list | dict) and not value)
+    if isinstance(value, Timestamp):
+        zero = value == MIN_TIMESTAMP
+    else:
+        zero = value is None or (isinstance(value, int | float | str | bytes | list | dict) and not value)
     return NONE if zero else Optional(value)
 
 

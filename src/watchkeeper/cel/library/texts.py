@@ -35,7 +35,7 @@ def declarations() -> list[tuple[str, Overload]]:
         overload("url_get_host", "kubernetes.URL.getHost() -> string", lambda u: u.host),
         overload("url_get_hostname", "kubernetes.URL.getHostname() -> string", lambda u: u.hostname),
         overload("url_get_port", "kubernetes.URL.getPort() -> string", lambda u: u.port),
-        overload("url_get_escaped_path", "kubernetes.URL.getEscapedPath() -> string", lambda u: u.path),
+        overload("url_get_escaped_path", "kubernetes.URL.getEscapedPath() -> string", lambda u: u.escaped_path),
         overload("url_get_query", "kubernetes.URL.getQuery() -> map(string, list(string))", _query),
         *_formats(),
     ]
