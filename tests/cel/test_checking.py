@@ -15,6 +15,8 @@ OPERANDS = (
 )
 
 
+ARGUMENTS = OPERANDS.replace("'('", "'(', ')'")
+INDICES = OPERANDS.replace("'!'", "'!', '?'")
 FIELDS = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
 
 
@@ -36,6 +38,35 @@ FIELDS = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
         ("T{1: 2}", [f"1:3: mismatched input '1' expecting {FIELDS}"]),
         ("a..b", ["1:3: no viable alternative at input '..'"]),
         ("a.", ["1:3: no viable alternative at input '.'"]),
+        ("self.true == 1", ["1:6: mismatched input 'true' expecting IDENTIFIER"]),
+        (
+            "self.in",
+            ["1:6: no viable alternative at input '.in'", f"1:8: mismatched input '<EOF>' expecting {OPERANDS}"],
+        ),
+        (
+            "a.in == b",
+            ["1:3: no viable alternative at input '.in'", f"1:6: extraneous input '==' expecting {OPERANDS}"],
+        ),
+        ("a.in[0]", ["1:3: no viable alternative at input '.in'"]),
+        (
+            "a.null && b.false",
+            [
+                "1:3: mismatched input 'null' expecting IDENTIFIER",
+                "1:13: mismatched input 'false' expecting IDENTIFIER",
+            ],
+        ),
+        ("a.(b)", ["1:3: no viable alternative at input '.('"]),
+        ("a.?true", ["1:4: mismatched input 'true' expecting {IDENTIFIER, ESC_IDENTIFIER}"]),
+        ("f(1,)", [f"1:5: mismatched input ')' expecting {OPERANDS}"]),
+        ("f(,)", [f"1:3: extraneous input ',' expecting {ARGUMENTS}"]),
+        ("a[]", [f"1:3: mismatched input ']' expecting {INDICES}"]),
+        ("[a b]", ["1:4: extraneous input 'b' expecting {']', ','}"]),
+        ("[1,", ["1:4: missing ']' at '<EOF>'"]),
+        ("{a b}", ["1:4: missing ':' at 'b'"]),
+        ("a ? b c", ["1:7: missing ':' at 'c'"]),
+        ("-", ["1:2: no viable alternative at input '-'", f"1:2: mismatched input '<EOF>' expecting {OPERANDS}"]),
+        ("--", ["1:3: no viable alternative at input '-'", f"1:3: mismatched input '<EOF>' expecting {OPERANDS}"]),
+        ("!-a", ["1:3: no viable alternative at input '-a'"]),
         ("self.`a-b` == a.?`c`", ["1:6: unsupported syntax: '`'", "1:18: unsupported syntax: '`'"]),
         ("has(self.`a-b`)", ["1:10: unsupported syntax: '`'"]),
         ("a = 1", ["1:3: token recognition error at: '= '", "1:5: extraneous input '1' expecting <EOF>"]),

@@ -16,9 +16,13 @@ _LITERALS = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTE
 _OPERAND = "{'[', '{', '(', '.', '-', '!', " + _LITERALS
 _ARGUMENT = "{'[', '{', '(', ')', '.', '-', '!', " + _LITERALS
 _INDEX = "{'[', '{', '(', '.', '-', '!', '?', " + _LITERALS
+_LIST = "{'[', ']', '{', '(', '.', ',', '-', '!', '?', " + _LITERALS
+_MAP = "{'[', '{', '}', '(', '.', ',', '-', '!', '?', " + _LITERALS
 _FIELD = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
 _NO_NAMES = ("in", "true", "false", "null")
-_LAST = ")]"
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_BEHIND_OPERANDS = ("*", "/", "%", "+", "-", "<", "<=", ">=", ">", "==", "!=", "in", "&&", "||", "?")
+_LAST = ")]}"
 """What may end an expression, so that it is missing at the end rather than something else there."""
 
 
@@ -36,6 +40,8 @@ class _Parser:
         self.binds = binds
         self.tokens, self.issues = tokenize(source)
         self.at = 0
+        self.resumed = -1
+        """The token at which reading went on last behind something wrong."""
         self.depth = 0
 
     @property
@@ -52,7 +58,9 @@ class _Parser:
         return node
 
     def error(self, message: str, offset: int | None = None) -> CompileError:
-        """With all that was wrong before."""
+        """With all that was wrong before; nothing is, where reading has only just gone on behind something wrong."""
+        if self.at == self.resumed:
+            return CompileError(self.source, self.issues)
         issue = Issue(self.token.offset if offset is None else offset, message)
         return CompileError(self.source, [*self.issues, issue])
 
@@ -88,20 +96,40 @@ class _Parser:
                 self.drop(f"'{text}'")
             elif self.token.kind == "end" and text in _LAST:
                 raise self.error(f"Syntax error: missing '{text}' at '<EOF>'")
+            elif text == ":" and self.starts_operand(self.token):
+                self.issues.append(Issue(self.token.offset, f"Syntax error: missing ':' at '{self.token.text}'"))
+                return self.token
             else:
                 raise self.unexpected(f"'{text}'")
         return self.take()
 
+    def begin(self, expecting: str, *others: str) -> None:
+        """See to it that an operand comes here, or one of some other operators. Raises CompileError."""
+
+        def fits(token: Token) -> bool:
+            return (token.kind == "op" and token.text in others) or self.starts_operand(token)
+
+        if not fits(self.token):
+            if not fits(self.following):
+                raise self.unexpected(expecting)
+            self.drop(expecting)
+
     def another(self, closing: str) -> bool:
         """Whether a literal goes on: behind a comma, which may be its last. Raises CompileError."""
         if self.accept(","):
+            if self.token.kind == "end":
+                raise self.error(f"Syntax error: missing '{closing}' at '<EOF>'")
             if not self.is_op(","):
                 return True
             self.expect(closing)  # no second comma
             self.at -= 1
             return False
         if not self.is_op(closing):
-            raise self.unexpected(f"{{'{closing}', ','}}")
+            expecting = f"{{'{closing}', ','}}"
+            if self.following.kind != "op" or self.following.text not in (closing, ","):
+                raise self.unexpected(expecting)
+            self.drop(expecting)
+            return self.another(closing)
         return False
 
     def expression(self) -> Expr:
@@ -158,14 +186,23 @@ class _Parser:
         if op.text == "-" and self.token.kind in ("int", "float"):
             return self.member(self.number(op))
         count = 1
+        last = op
         while self.is_op(op.text):
-            self.take()
+            last = self.take()
             count += 1
         if op.text == "-" and count == 1 and self.is_op("!"):
+            raise self.error("Syntax error: no viable alternative at input '-!'")
+        if op.text == "!" and self.is_op("-") and self.following.kind not in ("int", "float"):
+            minus = self.take()
+            raise self.error(f"Syntax error: no viable alternative at input '{self.seen(minus)}'")
+        if op.text == "-" and not self.starts_operand(self.token):
+            message = f"Syntax error: no viable alternative at input '{self.seen(last)}'"
+            self.issues.append(Issue(self.token.offset, message))
             raise self.unexpected()
         if self.token.kind == "end":
             raise self.error(f"Syntax error: extraneous input '<EOF>' expecting {_OPERAND}")
-        operand = self.member(self.primary())
+        first = self.number(self.take()) if self.is_op("-") else self.primary()
+        operand = self.member(first)
         if count % 2 == 0:
             return operand
         return Call("!_" if op.text == "!" else "-_", [operand], offset=op.offset)
@@ -183,9 +220,8 @@ class _Parser:
                 node = self.selection(node)
             elif self.is_op("["):
                 bracket = self.take()
+                self.begin(_INDEX, "?")
                 optional = self.accept("?")
-                if self.token.kind == "end" and not optional:
-                    raise self.unexpected(_INDEX)
                 index = self.expression()
                 self.expect("]")
                 function = "_[?_]" if optional else "_[_]"
@@ -200,8 +236,13 @@ class _Parser:
         optional = self.accept("?")
         if not optional and not self.is_name():
             last = self.token
-            seen = self.source[dot.offset : last.offset + len(last.text)].rstrip() if last.kind != "end" else "."
-            raise self.error(f"Syntax error: no viable alternative at input '{seen}'")
+            seen = self.seen(dot)
+            message = f"no viable alternative at input '{seen}'"
+            if seen in (".true", ".false", ".null"):
+                message = f"mismatched input '{last.text}' expecting IDENTIFIER"
+            self.issues.append(Issue(last.offset, f"Syntax error: {message}"))
+            self.resume()
+            return node
         name = self.name()
         if optional:
             field = Literal(name.text, offset=name.offset)
@@ -211,6 +252,29 @@ class _Parser:
             return self.call(name.text, node, self.arguments(")"), paren.offset)
         return Select(node, name.text, offset=dot.offset)
 
+    def seen(self, first: Token) -> str:
+        """What is written from a token up to that here."""
+        end = self.token.offset + (len(self.token.text) if self.token.kind != "end" else 0)
+        return self.source[first.offset : end]
+
+    def resume(self) -> None:
+        """Go on at the next token that may stand behind an operand here."""
+        before = self.tokens[: self.at]
+        open_brackets: list[str] = []
+        for token in before:
+            if token.kind == "op" and token.text in _CLOSING:
+                open_brackets.append(token.text)
+            elif token.kind == "op" and open_brackets and token.text == _CLOSING[open_brackets[-1]]:
+                open_brackets.pop()
+        stops = {*_BEHIND_OPERANDS, *(_CLOSING[opening] for opening in open_brackets)}
+        if open_brackets:
+            stops.add(",")
+        if "{" in open_brackets or any(token.kind == "op" and token.text == "?" for token in before):
+            stops.add(":")
+        while self.token.kind != "end" and not (self.token.kind in ("op", "ident") and self.token.text in stops):
+            self.at += 1
+        self.resumed = self.at
+
     def is_name(self) -> bool:
         """Whether a field may be called as the token is."""
         token = self.token
@@ -219,7 +283,7 @@ class _Parser:
     def name(self) -> Token:
         token = self.token
         if not self.is_name():
-            raise self.unexpected("IDENTIFIER")
+            raise self.unexpected("{IDENTIFIER, ESC_IDENTIFIER}")
         self.at += 1
         if token.kind == "quoted":  # cel-go reads them, and kube-apiserver does not allow them
             self.issues.append(Issue(token.offset, "unsupported syntax: '`'"))
@@ -233,12 +297,11 @@ class _Parser:
 
     def arguments(self, closing: str) -> list[Expr]:
         args: list[Expr] = []
-        if self.token.kind == "end":
-            raise self.unexpected(_ARGUMENT)
-        while not self.is_op(closing):
+        self.begin(_ARGUMENT, closing)
+        if not self.is_op(closing):
             args.append(self.expression())
-            if not self.accept(","):
-                break
+            while self.accept(","):
+                args.append(self.expression())
         self.expect(closing)
         return args
 
@@ -298,6 +361,10 @@ class _Parser:
     def list_literal(self, offset: int) -> Expr:
         elements: list[Expr] = []
         optional: set[int] = set()
+        self.begin(_LIST, "]", ",", "?")
+        if self.accept(","):
+            self.expect("]")
+            return ListExpr(elements, frozenset(optional), offset=offset)
         while not self.is_op("]"):
             if self.accept("?"):
                 optional.add(len(elements))
@@ -309,6 +376,10 @@ class _Parser:
 
     def map_literal(self, offset: int) -> Expr:
         entries: list[Entry] = []
+        self.begin(_MAP, "}", ",", "?")
+        if self.accept(","):
+            self.expect("}")
+            return MapExpr(entries, offset=offset)
         while not self.is_op("}"):
             optional = self.accept("?") is not None
             key = self.expression()
@@ -323,6 +394,9 @@ class _Parser:
         # cel-go finds a message where its brace opens.
         offset = self.take().offset
         fields: list[StructField] = []
+        if self.accept(","):
+            self.expect("}")
+            return StructExpr(qualified_name(node), fields, offset=offset)
         while not self.is_op("}"):
             optional = self.accept("?") is not None
             if not fields and not optional and not self.is_name():
