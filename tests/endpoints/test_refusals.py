@@ -66,7 +66,15 @@ def refused(server: Handle, method: str, path: str, body: Any = None, content_ty
             "at most one of `sinceTime` or `sinceSeconds` may be specified",
         ),
         ("stream=All", 422, "stream: Forbidden: may not be specified"),
+        ("sinceSeconds=1&sinceTime=", 422, "at most one of `sinceTime` or `sinceSeconds` may be specified"),
         ("tailLines=many", 400, 'strconv.ParseInt: parsing "many": invalid syntax'),
+        ("tailLines=" + "9" * 19, 400, f'strconv.ParseInt: parsing "{"9" * 19}": value out of range'),
+        ("tailLines=many&sinceSeconds=long", 400, 'strconv.ParseInt: parsing "long": invalid syntax'),
+        (
+            "sinceTime=today",
+            400,
+            'parsing time "today" as "2006-01-02T15:04:05Z07:00": cannot parse "today" as "2006"',
+        ),
     ],
 )
 def test_a_log_is_asked_for_with_sound_bounds(server: Handle, query: str, code: int, message: str) -> None:

@@ -10,6 +10,7 @@ from watchkeeper.apis.validation.metadata import validate_field_manager
 from watchkeeper.meta import errors, fields, labels
 from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
 from watchkeeper.meta.fields import FieldSelector
+from watchkeeper.meta.go_numbers import parse_int
 from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.meta.label_selector import LabelSelector, SelectorError
 from watchkeeper.registry.deletion import policy_errors
@@ -21,7 +22,6 @@ S = TypeVar("S")
 META_GROUP = "meta.k8s.io"
 IGNORE_READ_ERRORS = "ignoreStoreReadErrorWithClusterBreakingPotential"
 """The option that a DELETE asks with for the removal of what cannot be read."""
-_INT64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +74,10 @@ def read_int(request: Request, name: str) -> int | None:
     values = request.params.get(name)
     if not values:
         return None
-    text = values[0]
-    digits = text[1:] if text[:1] in "+-" else text
-    if not (digits.isascii() and digits.isdigit()):
-        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    number = int(text[: -len(digits)] + (digits.lstrip("0")[:20] or "0"))
-    if not -_INT64_MAX - 1 <= number <= _INT64_MAX:
-        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
-    return number
+    try:
+        return parse_int(values[0])
+    except ValueError as error:
+        raise errors.bad_request(str(error)) from error
 
 
 def read_bool(request: Request, name: str) -> bool | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from watchkeeper.meta import label_syntax
 from watchkeeper.meta.field import FieldError, aggregate, invalid
+from watchkeeper.meta.go_numbers import parse_int
 
 
 class SelectorError(ValueError):
@@ -31,7 +31,6 @@ class Operator(enum.Enum):
 
 _SELECTS_VALUES = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 _REFUSES_VALUES = (Operator.NOT_IN, Operator.NOT_EQUALS)
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +161,10 @@ NOTHING: LabelSelector = _Nothing()
 
 def parse_int64(text: str) -> int | None:
     """A whole decimal number of 64 bits, as Go's strconv.ParseInt reads it; None for anything else."""
-    if not _INTEGER.fullmatch(text):
+    try:
+        return parse_int(text)
+    except ValueError:
         return None
-    digits = text.lstrip("+-")
-    number = int(text[: -len(digits)] + (digits.lstrip("0")[:20] or "0"))
-    return number if -(1 << 63) <= number < 1 << 63 else None
 
 
 def requirement(key: str, operator: Operator, values: Iterable[str] = (), *, path: str = "") -> Requirement:

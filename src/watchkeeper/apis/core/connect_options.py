@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from watchkeeper.meta.go_numbers import parse_int
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.decode import compile_decoder
 from watchkeeper.runtime.schema import Field, Omit, Schema, SchemaType
@@ -29,7 +30,6 @@ _FIELDS: Mapping[str, Sequence[Field]] = {
     "ServiceProxyOptions": (Field("path", _TEXT),),
     "NodeProxyOptions": (Field("path", _TEXT),),
 }
-_INT32 = 2**31
 
 
 def connect_kinds() -> list[Kind]:
@@ -79,15 +79,5 @@ def _value(schema: Schema, values: list[str]) -> Any:
     if schema is _TEXTS:
         return list(values)
     if schema is _PORTS:
-        return [_port(text) for text in values]
+        return [parse_int(text, bits=32) for text in values]
     return values[0] if schema is _TEXT else values[0].lower() not in ("0", "false")
-
-
-def _port(text: str) -> int:
-    digits = text[1:] if text[:1] in "+-" else text
-    if not (digits.isascii() and digits.isdigit()):
-        raise ValueError(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    number = int(text)
-    if not -_INT32 <= number < _INT32:
-        raise ValueError(f'strconv.ParseInt: parsing "{text}": value out of range')
-    return number
