@@ -86,6 +86,17 @@ def test_an_eviction_takes_the_policies_of_deletions(server: Handle) -> None:
     assert server.request("GET", f"{PODS}/policy")["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
+def test_an_eviction_knows_one_stage_to_leave_out(server: Handle) -> None:
+    running(server, "stages")
+    error = refused(server, "POST", f"{PODS}/stages/eviction", evict("stages", dryRun=["Some"]))
+    assert error.status == 422
+    assert "dryRun: Unsupported value: " in str(error)
+    error = refused(server, "POST", f"{PODS}/stages/eviction?dryRun=All", evict("stages", dryRun=["Some"]))
+    assert error.status == 500
+    assert "Non-matching dry-run options in request and content: [All] and [Some]" in str(error)
+    assert "deletionTimestamp" not in server.request("GET", f"{PODS}/stages")["metadata"]
+
+
 def test_an_eviction_owns_what_it_takes_from_a_budget(server: Handle) -> None:
     running(server, "counted", app="counted")
     path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"

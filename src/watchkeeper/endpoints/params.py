@@ -8,20 +8,18 @@ from typing import Any, TypeVar
 
 from watchkeeper.apis.validation.metadata import validate_field_manager
 from watchkeeper.meta import errors, fields, labels
-from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
+from watchkeeper.meta.field import FieldError, forbidden, not_supported, required
 from watchkeeper.meta.fields import FieldSelector
 from watchkeeper.meta.go_numbers import parse_int
 from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.meta.label_selector import LabelSelector, SelectorError
-from watchkeeper.registry.deletion import policy_errors
+from watchkeeper.registry.delete_options import IGNORE_READ_ERRORS, dry_run_errors, read_delete_options
 from watchkeeper.registry.rest import DeleteOptions
 from watchkeeper.request.request import Request
 
 S = TypeVar("S")
 
 META_GROUP = "meta.k8s.io"
-IGNORE_READ_ERRORS = "ignoreStoreReadErrorWithClusterBreakingPotential"
-"""The option that a DELETE asks with for the removal of what cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +199,7 @@ def read_write_params(request: Request, kind: str, *, apply: bool | None = None)
         wrong.append(forbidden("force", "may not be specified for non-apply patch"))
     if manager:
         wrong += validate_field_manager(manager, "fieldManager")
-    wrong += _check_dry_run(dry_run)
+    wrong += dry_run_errors(dry_run)
     if validation not in ("", "Ignore", "Warn", "Strict"):
         wrong.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
     if wrong:
@@ -219,12 +217,6 @@ def _manager_required() -> FieldError:
     return required("fieldManager", "is required for apply patch")
 
 
-def _check_dry_run(values: list[str]) -> list[FieldError]:
-    if any(v != "All" for v in values):
-        return [not_supported("dryRun", values, ["All"])]
-    return []
-
-
 def delete_options_from_query(request: Request) -> DeleteOptions:
     """DeleteOptions given in the query. Raises 400 and 422."""
     if not request.query:
@@ -238,39 +230,4 @@ def delete_options_from_query(request: Request) -> DeleteOptions:
         "dryRun": request.params.get("dryRun", []),
         IGNORE_READ_ERRORS: read_bool(request, IGNORE_READ_ERRORS),
     }
-    return delete_options_from(body)
-
-
-def delete_options_from(body: dict[str, Any]) -> DeleteOptions:
-    """DeleteOptions as decoded from a body. Raises a 422 for contradictions."""
-    policy, orphan = body.get("propagationPolicy"), body.get("orphanDependents")
-    dry_run = body.get("dryRun") or []
-    wrong = [*policy_errors(policy, orphan), *_check_dry_run(dry_run)]
-    if wrong:
-        raise errors.invalid(GroupKind(META_GROUP, "DeleteOptions"), "", wrong)
-    preconditions = body.get("preconditions") or {}
-    return DeleteOptions(
-        grace_period_seconds=body.get("gracePeriodSeconds"),
-        uid=preconditions.get("uid"),
-        resource_version=preconditions.get("resourceVersion"),
-        orphan_dependents=orphan,
-        propagation_policy=policy,
-        dry_run=bool(dry_run),
-        ignore_store_read_error=bool(body.get(IGNORE_READ_ERRORS)),
-    )
-
-
-def check_unsafe(options: DeleteOptions) -> None:
-    """Raise a 422 for what cannot be asked for together with the removal of an object that cannot be read."""
-    preconditions = options.uid if options.uid is not None else options.resource_version
-    others = {
-        "dryRun": options.dry_run or None,
-        "propagationPolicy": options.propagation_policy,
-        "orphanDependents": options.orphan_dependents,
-        "gracePeriodSeconds": options.grace_period_seconds,
-        "preconditions": preconditions,
-    }
-    given = [name for name, value in others.items() if value is not None]
-    wrong = [invalid(IGNORE_READ_ERRORS, True, f"cannot be set together with .{name}") for name in given]
-    if wrong:
-        raise errors.invalid(GroupKind(META_GROUP, "DeleteOptions"), "", wrong)
+    return read_delete_options(body)

@@ -14,7 +14,6 @@ from typing import Any
 
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.meta import errors
-from watchkeeper.meta.field import FieldError, invalid, not_supported
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.rest import DeleteOptions
@@ -179,14 +178,3 @@ def removed_by_update(new: Object, old: Object) -> bool:
     if new.get("finalizers") or old.get("deletionTimestamp") is None:
         return False
     return not old.get("deletionGracePeriodSeconds")
-
-
-def policy_errors(policy: str | None, orphan_dependents: bool | None) -> list[FieldError]:
-    """What is wrong with how a deletion is to treat dependents."""
-    wrong: list[FieldError] = []
-    if orphan_dependents is not None and policy is not None:
-        why = "orphanDependents and deletionPropagation cannot be both set"
-        wrong.append(invalid("propagationPolicy", policy, why))
-    if policy is not None and policy not in ("Foreground", "Background", "Orphan"):
-        wrong.append(not_supported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]))
-    return wrong

@@ -9,11 +9,11 @@ from watchkeeper.apis.core.pod_binding import BindingError, bind, validate_bindi
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import aggregate
-from watchkeeper.meta.gvk import GroupKind, GroupResource
-from watchkeeper.registry.deletion import policy_errors
+from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.delete_options import read_delete_options
 from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.metadata import now_text
-from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions, Object, Result
+from watchkeeper.registry.rest import Context, CreateOptions, Object, Result
 from watchkeeper.registry.store import Store
 from watchkeeper.storage import interface as storage
 from watchkeeper.storage.errors import StorageError
@@ -24,7 +24,6 @@ Record = Callable[[Object, Object], Object]
 """(live, new) -> new, in whose record of owners it is noted who has changed what."""
 
 _BINDING = GroupResource("", "pods/binding")
-_OPTIONS = GroupKind("meta.k8s.io", "DeleteOptions")
 _ATTEMPTS = 20
 """How often an eviction begins anew because the Pod changed in its midst."""
 
@@ -119,7 +118,7 @@ class EvictionStore:
         try:
             chosen = eviction_rules.delete_options(obj, ["All"] if options.dry_run else [])
         except ValueError as error:
-            raise errors.bad_request(str(error)) from error
+            raise ApiError(500, "", str(error)) from error
         if options.validate is not None:
             await options.validate(obj)
         dry_run = bool(chosen.get("dryRun"))
@@ -170,17 +169,8 @@ class EvictionStore:
         if not dry_run:
             marked = await self._mark(ctx, name, uid, version)
             version = marked if version else None
-        policy, orphan = chosen.get("propagationPolicy"), chosen.get("orphanDependents")
-        if wrong := policy_errors(policy, orphan):
-            raise errors.invalid(_OPTIONS, "", wrong)
-        options = DeleteOptions(
-            grace_period_seconds=chosen.get("gracePeriodSeconds"),
-            uid=uid,
-            resource_version=version,
-            propagation_policy=policy,
-            orphan_dependents=orphan,
-            dry_run=dry_run,
-        )
+        options = read_delete_options(chosen)
+        options.resource_version, options.ignore_store_read_error = version, False
         await self._pods.delete(ctx, name, options)
 
     async def _mark(self, ctx: Context, name: str, uid: str | None, version: str | None) -> str:

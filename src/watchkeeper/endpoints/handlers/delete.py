@@ -12,16 +12,14 @@ from watchkeeper.endpoints.handlers.list import list_response
 from watchkeeper.endpoints.handlers.write import Admission, authorize_unsafe_delete
 from watchkeeper.endpoints.negotiation import negotiate, require_body_type
 from watchkeeper.endpoints.params import (
-    IGNORE_READ_ERRORS,
     WriteParams,
-    check_unsafe,
-    delete_options_from,
     delete_options_from_query,
     read_list_params,
 )
 from watchkeeper.endpoints.render import finish, renderer_for
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
+from watchkeeper.registry.delete_options import IGNORE_READ_ERRORS, check_unsafe, read_delete_options
 from watchkeeper.registry.rest import DeleteOptions
 from watchkeeper.request.request import Request
 
@@ -65,7 +63,7 @@ async def _options(request: Request, scope: Scope) -> DeleteOptions:
     if not body:
         return delete_options_from_query(request)
     media_type = require_body_type(request, protobuf=True)
-    return delete_options_from(bodies.read_delete_options(body, media_type, scope))
+    return read_delete_options(bodies.read_delete_options(body, media_type, scope))
 
 
 def _as_json(options: DeleteOptions) -> dict[str, Any]:
