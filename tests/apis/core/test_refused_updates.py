@@ -129,6 +129,32 @@ def test_what_says_which_claims_a_pod_got() -> None:
     assert [error.split(":")[0] for error in told.errors] == ["status.resourceClaimStatuses[0].resourceClaimName"]
 
 
+RESTART_ALL = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [7]}}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "restarting_all", "allowed"),
+    [
+        ("containerStatuses", "main", False, True),
+        ("containerStatuses", "i", False, False),
+        ("containerStatuses", "stranger", False, False),
+        ("containerStatuses", "stranger", True, True),
+        ("initContainerStatuses", "i", False, False),
+        ("initContainerStatuses", "i", True, True),
+        ("ephemeralContainerStatuses", "e", True, False),
+    ],
+)
+def test_only_containers_of_the_spec_run_again(kind: str, name: str, *, restarting_all: bool, allowed: bool) -> None:
+    rules = {"restartPolicyRules": RESTART_ALL} if restarting_all else {}
+    init = {"name": "i", "image": "i:1", "restartPolicy": "Never", **rules}
+    old = created(pod(initContainers=[init]))
+    ended = {"name": name, "image": "i:1", "state": {"terminated": {"exitCode": 0}}}
+    old["status"][kind] = [ended]
+    told = update_status(old, {**old["status"], kind: [{**ended, "state": {"running": {}}}]})
+    refusal = f"status.{kind}[0].state: Forbidden: may not be transitioned to non-terminated state"
+    assert told.errors == ([] if allowed else [refusal])
+
+
 def test_both_references_of_a_claim_must_agree() -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}}
     source = {"apiGroup": "a.example", "kind": "A", "name": "x"}

@@ -30,6 +30,8 @@ Object = Mapping[str, Any]
 
 _SYSTEM_CONDITIONS = frozenset(("PodScheduled", "Ready", "Initialized"))
 _HEALTHS = ("Healthy", "Unhealthy", "Unknown")
+_RESTARTABLE = {"containerStatuses": "containers", "initContainerStatuses": "initContainers"}
+"""Where the spec has the containers of a list of statuses that may run again."""
 _MAX_MESSAGE = 1024
 _NOT_NEGATIVE = "must be a non-negative integer"
 _ONE_IP_EACH = "may specify no more than one IP for each IP family"
@@ -103,26 +105,31 @@ def _nomination_errors(new: str | None, old: str | None, spec: Object) -> list[F
 
 
 def _transitions(status: Object, old: Object, spec: Object) -> list[FieldError]:
-    """A container that has ended stays ended, unless its restart policy lets it start again."""
+    """A container that has ended stays ended, unless its restart policy or a rule about all lets it start again.
+
+    Where the spec does not name it, nothing does.
+    """
     errors: list[FieldError] = []
-    by_name = {c.get("name"): c for kind in ("containers", "initContainers") for c in spec.get(kind) or ()}
     pod_policy = spec.get("restartPolicy") or ""
+    all_may = any(_restarts_all(container) for name in _RESTARTABLE.values() for container in spec.get(name) or ())
     for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         before = old.get(kind) or ()
-        if not before:
+        if not before or (all_may and kind in _RESTARTABLE):
             continue
         now = {c.get("name"): c for c in status.get(kind) or ()}
+        named = {c.get("name"): c for c in spec.get(_RESTARTABLE.get(kind, "")) or ()}
         for i, container in enumerate(before):
             name, ended = container.get("name"), (container.get("state") or {}).get("terminated")
             if ended is None or name not in now or (now[name].get("state") or {}).get("terminated") is not None:
                 continue
-            restartable = kind != "ephemeralContainerStatuses" and _may_restart(
-                by_name.get(name) or {}, ended.get("exitCode") or 0, pod_policy
-            )
-            if not restartable:
+            if name not in named or not _may_restart(named[name], ended.get("exitCode") or 0, pod_policy):
                 text = "may not be transitioned to non-terminated state"
                 errors.append(forbidden(f"status.{kind}[{i}].state", text))
     return errors
+
+
+def _restarts_all(container: Object) -> bool:
+    return any(rule.get("action") == "RestartAllContainers" for rule in container.get("restartPolicyRules") or ())
 
 
 def _may_restart(container: Object, exit_code: int, pod_policy: str) -> bool:
