@@ -42,6 +42,7 @@ def server() -> Iterator[Handle]:
         running.request("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "worker"}})
         running.request("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "k"}})
         running.request("POST", CONFIGMAPS, {"metadata": {"name": "c"}})
+        running.request("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
         yield running
 
 
@@ -96,6 +97,9 @@ def test_with_several_containers_one_must_be_named(server: Handle) -> None:
         (f"{PODS}/a:80/proxy/", 400, "address not allowed"),
         (f"{PODS}/ftp:a:80/proxy/", 400, 'invalid pod request "ftp:a:80"'),
         (f"{PODS}/absent:80/proxy/", 404, 'pods "absent" not found'),
+        ("/api/v1/nodes/https:n:10250/proxy/", 500, "no preferred addresses found; known addresses: []"),
+        ("/api/v1/nodes/absent:10250/proxy/healthz", 404, 'nodes "absent" not found'),
+        ("/api/v1/nodes/ftp:n:21/proxy/", 400, 'invalid node request "ftp:n:21"'),
         (f"{SERVICES}/:80/proxy/", 400, 'invalid service request ":80"'),
         (f"{SERVICES}/s:81/proxy/", 503, 'no service port 81 found for service "s"'),
         (f"{SERVICES}/http:s:80/proxy/", 503, 'no endpoints available for service "s"'),

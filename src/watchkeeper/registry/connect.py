@@ -73,7 +73,8 @@ class NodeProxy:
 
     async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
         """Raise what keeps the node from being reached."""
-        raise await unreachable_node(self.nodes, ctx, request.name)
+        name, _ = _proxied(request, "node")
+        raise await unreachable_node(self.nodes, ctx, name)
 
 
 class ServiceProxy:
