@@ -90,7 +90,7 @@ class ClusterRoleAggregationController:
             if rules is None or rules == (role.get("rules") or []):
                 continue
             try:
-                await self._write(name, role["metadata"]["uid"], rules)
+                await self._write(name, role["metadata"].get("uid", ""), rules)
             except ApiError as error:
                 if error.reason not in ("NotFound", "Conflict"):
                     log.warning("cannot collect the rules of clusterrole %s: %s", name, error.message)

@@ -128,8 +128,8 @@ class GarbageCollector:
         def changed(stored: StoredObject) -> None:
             uid = stored.attributes.uid
             tail = stored.tail
-            if _OWNERS not in tail and _DELETION not in tail and uid not in self._graph:
-                return
+            if not uid or (_OWNERS not in tail and _DELETION not in tail and uid not in self._graph):
+                return  # without a uid it is nobody's owner, and is not deleted for one that was made anew meanwhile
             meta = stored.data()["metadata"]
             place = Identity(kind.api_version, kind.kind, meta.get("namespace", ""), meta["name"])
             known[uid] = stored.key
@@ -229,7 +229,7 @@ class GarbageCollector:
             if error.reason == "NotFound":
                 return None
             raise
-        return found if found["metadata"]["uid"] == node.uid else None
+        return found if found["metadata"].get("uid") == node.uid else None
 
     def _absent(self, node: Node) -> None:
         """Nothing is there: what depends on it is to be looked at."""
@@ -275,7 +275,7 @@ class GarbageCollector:
                 return "gone"
             raise
         meta = found["metadata"]
-        if meta["uid"] != owner.uid:
+        if meta.get("uid") != owner.uid:
             return "gone"
         due = meta.get("deletionTimestamp") is not None and FOREGROUND in (meta.get("finalizers") or ())
         return "waiting" if due else "solid"

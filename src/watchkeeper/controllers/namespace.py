@@ -172,7 +172,7 @@ class NamespaceController:
             status["conditions"] = with_conditions(status.get("conditions") or [], remaining)
 
         meta = namespace["metadata"]
-        await self._api.change(self._namespaces(), "", meta["name"], meta["uid"], change, subresource="status")
+        await self._api.change(self._namespaces(), "", meta["name"], meta.get("uid", ""), change, subresource="status")
 
     async def _finalize(self, namespace: Object) -> None:
         def change(obj: Object) -> None:
@@ -180,7 +180,9 @@ class NamespaceController:
             spec["finalizers"] = [f for f in spec.get("finalizers") or () if f != FINALIZER]
 
         meta = namespace["metadata"]
-        await self._api.change(self._namespaces(), "", meta["name"], meta["uid"], change, subresource="finalize")
+        await self._api.change(
+            self._namespaces(), "", meta["name"], meta.get("uid", ""), change, subresource="finalize"
+        )
 
 
 def with_conditions(known: Sequence[Object], remaining: Remaining) -> list[Object]:

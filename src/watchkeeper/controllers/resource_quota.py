@@ -178,7 +178,7 @@ class ResourceQuotaController:
             else:
                 obj["status"] = {"hard": dict(hard), "used": amounts.write(used)}
 
-        uid = quota["metadata"]["uid"]
+        uid = quota["metadata"].get("uid", "")
         await self._api.change(self._resource(), namespace, name, uid, change, subresource="status")
 
     async def _usage(self, quota: Object, hard: dict[str, str]) -> Amounts:

@@ -129,7 +129,7 @@ class StorageProtectionController:
         metadata = stored.data()["metadata"]
         key = _key(metadata)
         if metadata.get("deletionTimestamp") and self._protection.finalizer in (metadata.get("finalizers") or ()):
-            self._ending[key] = metadata["uid"]
+            self._ending[key] = metadata.get("uid", "")
             self._changed.set()
         else:
             self._ending.pop(key, None)

@@ -178,8 +178,8 @@ class EvictionStore:
 
         def change(pod: Object) -> None:
             meta = pod["metadata"]
-            if uid and uid != meta["uid"]:
-                why = f"the UID in the precondition ({uid}) does not match the UID in record ({meta['uid']})"
+            if uid and uid != meta.get("uid", ""):
+                why = f"the UID in the precondition ({uid}) does not match the UID in record ({meta.get('uid', '')})"
                 text = f"{why}. The object might have been deleted and then recreated"
                 raise errors.conflict(GroupResource("", "Pod"), name, text)
             found = meta.get("resourceVersion")

@@ -157,7 +157,7 @@ def _deleted_answer(
     if store.returns_deleted_object:
         return before if before is not None else stored
     meta = obj["metadata"]
-    details = {"name": meta["name"], "kind": store.resource.resource, "uid": meta.get("uid", "")}
+    details = {"name": meta.get("name", ""), "kind": store.resource.resource, "uid": meta.get("uid", "")}
     if store.resource.group:
         details["group"] = store.resource.group
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}

@@ -75,7 +75,7 @@ class ServiceRepair:
             for address in cluster_addresses(service.get("spec") or {})
         }
         unused = {
-            (obj["metadata"]["name"], obj["metadata"]["uid"])
+            (obj["metadata"]["name"], obj["metadata"].get("uid", ""))
             for obj in addresses
             if obj["metadata"]["name"] not in owners
             and (obj["metadata"].get("labels") or {}).get(MANAGER_LABEL) == MANAGER

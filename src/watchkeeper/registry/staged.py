@@ -43,9 +43,9 @@ class StagedStore(Store):
     def _check(self, obj: Object, name: str, options: DeleteOptions) -> None:
         meta = obj["metadata"]
         if options.uid is None:
-            options.uid = meta["uid"]
-        elif options.uid != meta["uid"]:
-            why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {meta['uid']}"
+            options.uid = meta.get("uid")
+        elif options.uid != meta.get("uid", ""):
+            why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {meta.get('uid', '')}"
             raise errors.conflict(self.resource, name, why)
         version = options.resource_version
         if version is not None and version != meta["resourceVersion"]:

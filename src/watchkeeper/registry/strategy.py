@@ -182,8 +182,7 @@ class Strategy:
         meta, old_meta = metadata_of(obj), old["metadata"]
         carry_system_metadata(meta, old_meta)
         self.prepare_for_update(obj, old)
-        if not meta.get("uid"):
-            meta["uid"] = old_meta["uid"]
+        carry_uid(meta, old_meta)
         carry_times(meta, old_meta)
         found = validate_updated_object_meta(meta, old_meta)
         found += self.validate_settled_update(obj, old) if settled else self.validate_update(obj, old)
@@ -296,6 +295,12 @@ def carry_system_metadata(meta: Object, old: Object) -> None:
         meta["generation"] = old["generation"]
     else:
         meta.pop("generation", None)
+
+
+def carry_uid(meta: Object, old: Object) -> None:
+    """An update that names no uid means the object that is there. What people have put into a store may have none."""
+    if not meta.get("uid") and old.get("uid"):
+        meta["uid"] = old["uid"]
 
 
 def carry_times(meta: Object, old: Object) -> None:

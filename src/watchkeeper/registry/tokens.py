@@ -40,8 +40,9 @@ class TokenStore:
             wrong = invalid("metadata.name", meta["name"], "must match the service account name if specified")
             raise errors.invalid(_KIND, name, [wrong])
         account = (await self._accounts.get(ctx, name, "")).data()["metadata"]
-        if meta.get("uid") and meta["uid"] != account["uid"]:
-            theirs = f"the UID of the service account ({account['uid']})"
+        uid = account.get("uid", "")
+        if meta.get("uid") and meta["uid"] != uid:
+            theirs = f"the UID of the service account ({uid})"
             why = f"the UID in the token request ({meta['uid']}) does not match {theirs}"
             raise errors.conflict(GroupResource(_KIND.group, _KIND.kind), name, why)
         spec: dict[str, Any] = obj.setdefault("spec", {})
@@ -50,7 +51,7 @@ class TokenStore:
         if seconds is None:
             seconds = _DEFAULT_SECONDS
         now = time.time()
-        own = {"name": name, "namespace": ctx.namespace, "uid": account["uid"], "creationTimestamp": now_text(now)}
+        own = {"name": name, "namespace": ctx.namespace, "uid": uid, "creationTimestamp": now_text(now)}
         obj["metadata"] = {**meta, **own}
         _check(seconds)
         if options.validate is not None:
@@ -58,7 +59,7 @@ class TokenStore:
         bound = await self._bound(ctx, spec.get("boundObjectRef"), name)
         spec.update(audiences=audiences, expirationSeconds=seconds)
         spec.setdefault("boundObjectRef", None)
-        token = self._tokens.sign(ctx.namespace, name, account["uid"], audiences, seconds, bound)
+        token = self._tokens.sign(ctx.namespace, name, uid, audiences, seconds, bound)
         obj["status"] = {"token": token, "expirationTimestamp": now_text(now + seconds)}
         return obj
 
@@ -74,7 +75,7 @@ class TokenStore:
         if kind == "Pod" and (found["spec"].get("serviceAccountName") or "") != account:
             why = f"cannot bind token for serviceaccount {go_quote(account)} to pod running with"
             raise errors.bad_request(f"{why} different serviceaccount name.")
-        uid = found["metadata"]["uid"]
+        uid = found["metadata"].get("uid", "")
         wanted = reference.get("uid")
         if wanted and wanted != uid:
             why = f"the UID in the bound object reference ({wanted}) does not match the UID in record. The object might"
@@ -92,7 +93,7 @@ class TokenStore:
             if error.code != 404:
                 raise
             return {"name": name}
-        return {"name": name, "uid": node.data()["metadata"]["uid"]}
+        return {"name": name, "uid": node.data()["metadata"].get("uid", "")}
 
 
 def _check(seconds: int) -> None:

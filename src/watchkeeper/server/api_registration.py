@@ -125,7 +125,7 @@ class ApiRegistration:
                 await self._replace_spec(name, wanted)
 
     async def _delete(self, current: Object) -> None:
-        options = DeleteOptions(uid=current["metadata"]["uid"])
+        options = DeleteOptions(uid=current["metadata"].get("uid"))
         await self._store.delete(Context(user=LOOPBACK), current["metadata"]["name"], options)
 
     async def _replace_spec(self, name: str, wanted: Object) -> None:

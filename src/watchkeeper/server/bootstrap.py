@@ -95,7 +95,7 @@ class Bootstrap:
             obj = stored.data()
             name = obj["metadata"]["name"]
             if name not in names and flow_control.is_kept(obj):
-                options = DeleteOptions(uid=obj["metadata"]["uid"], resource_version=str(stored.resource_version))
+                options = DeleteOptions(uid=obj["metadata"].get("uid"), resource_version=str(stored.resource_version))
                 try:
                     await store.delete(Context(user=LOOPBACK), name, options)
                 except ApiError as error:

@@ -113,8 +113,8 @@ class FlowSchemas:
 
     def _headers_of(self, schema: Object) -> Headers:
         level = self._levels.get(level_of(schema))
-        uid = level["metadata"]["uid"] if level is not None else ""
-        return (_SCHEMA_HEADER, schema["metadata"]["uid"].encode()), (_LEVEL_HEADER, uid.encode())
+        uid = level["metadata"].get("uid", "") if level is not None else ""
+        return (_SCHEMA_HEADER, schema["metadata"].get("uid", "").encode()), (_LEVEL_HEADER, uid.encode())
 
     # -- requests -------------------------------------------------------------------------------------------------
 

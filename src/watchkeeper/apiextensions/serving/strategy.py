@@ -18,7 +18,14 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError, go_quote
 from watchkeeper.registry.metadata import metadata_of
 from watchkeeper.registry.rest import Context
-from watchkeeper.registry.strategy import StatusStrategy, Strategy, carry, carry_system_metadata, carry_times
+from watchkeeper.registry.strategy import (
+    StatusStrategy,
+    Strategy,
+    carry,
+    carry_system_metadata,
+    carry_times,
+    carry_uid,
+)
 from watchkeeper.runtime.scheme import gvk_of
 
 Object = dict[str, Any]
@@ -63,8 +70,7 @@ class CustomStrategy(Strategy):
         carry_system_metadata(meta, old_meta)
         self.prepare_for_update(obj, old)
         meta = obj["metadata"]
-        if not meta.get("uid"):
-            meta["uid"] = old_meta["uid"]
+        carry_uid(meta, old_meta)
         carry_times(meta, old_meta)
         found = validate_updated_object_meta(meta, old_meta)
         found += self.update_errors(ctx, obj, old)
