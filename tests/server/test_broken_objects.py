@@ -8,6 +8,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from stored_values import put
 
@@ -60,6 +61,82 @@ def test_reads_name_the_object_and_say_what_is_wrong(tmp_path: Path) -> None:
             status = refusal(server, method, path, body)
             assert (status["code"], status["reason"]) == (500, "InternalError")
             assert "/registry/secrets/default/cut" in status["message"]
+
+
+def value(obj: dict[str, Any], *, ours: bool) -> bytes:
+    """An object as this server stores it, or as people write it."""
+    if not ours:
+        return json.dumps(obj).encode()
+    start = {name: obj[name] for name in ("kind", "apiVersion", "metadata")}
+    return orjson.dumps({**start, **dict(sorted(obj.items()))})
+
+
+def test_fields_of_another_type_are_not_read_from_what_people_have_stored(tmp_path: Path) -> None:
+    odd = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "odd", "namespace": "default", "labels": ["x"]}}
+    put(tmp_path / "db", {"/registry/secrets/default/odd": value(odd, ours=False)})
+    with serving(tmp_path) as server:
+        wrong = "json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type map[string]string"
+        status = refusal(server, "GET", f"{SECRETS}/odd")
+        assert status["code"] == 500
+        assert wrong in status["message"]
+        status = refusal(server, "GET", SECRETS)
+        assert (status["code"], status["reason"]) == (500, "StorageReadError")
+        assert wrong in status["details"]["causes"][0]["message"]
+        server.request("DELETE", f"{SECRETS}/odd", UNSAFE)
+        assert server.request("GET", SECRETS)["items"] == []
+
+
+@pytest.mark.parametrize(
+    "accept", ["application/json;as=Table;v=v1;g=meta.k8s.io", "application/vnd.kubernetes.protobuf,*/*"]
+)
+def test_what_fails_on_fields_of_another_type_names_the_object(tmp_path: Path, accept: str) -> None:
+    metadata = {"name": "odd", "namespace": "default", "managedFields": 7}
+    odd = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": 7}
+    put(tmp_path / "db", {"/registry/configmaps/default/odd": value(odd, ours=True)})
+    maps = "/api/v1/namespaces/default/configmaps"
+    with serving(tmp_path) as server:
+        for method, path, body in (
+            ("GET", f"{maps}/odd", None),
+            ("GET", maps, None),
+            (
+                "PUT",
+                f"{maps}/odd",
+                {"metadata": {"name": "odd"}},
+            ),
+        ):
+            with pytest.raises(RequestFailed) as caught:
+                server.request(method, path, body, headers={"Accept": accept})
+            assert caught.value.status == 500
+            assert "/registry/configmaps/default/odd" in str(caught.value)
+            assert "panic" not in str(caught.value)
+        server.request("DELETE", f"{maps}/odd")
+
+
+def test_objects_without_a_uid_are_changed_used_and_deleted(tmp_path: Path) -> None:
+    accounts = "/api/v1/namespaces/bare/serviceaccounts"
+    owners = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "u-1"}]
+    objects: dict[str, dict[str, Any]] = {
+        "/registry/namespaces/bare": {
+            "kind": "Namespace",
+            "metadata": {"name": "bare"},
+            "spec": {"finalizers": ["kubernetes"]},
+        },
+        "/registry/serviceaccounts/bare/a": {
+            "kind": "ServiceAccount",
+            "metadata": {"name": "a", "namespace": "bare", "ownerReferences": owners},
+        },
+    }
+    put(tmp_path / "db", {k: value({"apiVersion": "v1", **obj}, ours=False) for k, obj in objects.items()})
+    with Server(storage=f"sqlite:{tmp_path / 'db'}", insecure_http=True) as server:
+        server.request("PATCH", "/api/v1/namespaces/bare", {"metadata": {"labels": {"a": "b"}}})
+        server.request("PATCH", f"{accounts}/a", {"metadata": {"labels": {"a": "b"}}})
+        spec = {"spec": {"expirationSeconds": 600}}
+        assert server.request("POST", f"{accounts}/a/token", spec)["status"]["token"]
+        server.request("DELETE", "/api/v1/namespaces/bare")
+        end = time.monotonic() + 20
+        while not is_gone(server, "/api/v1/namespaces/bare"):
+            assert time.monotonic() < end
+            time.sleep(0.05)
 
 
 def test_a_list_has_one_cause_for_each_broken_object(tmp_path: Path) -> None:
@@ -197,25 +274,26 @@ def test_a_server_starts_for_the_repair_of_what_it_needs_itself(tmp_path: Path, 
         ),
     ],
 )
+@pytest.mark.parametrize("ours", [False, True])
 def test_a_server_starts_for_the_repair_of_what_it_makes_nothing_of(
-    tmp_path: Path, key: str, path: str, content: dict[str, Any]
+    tmp_path: Path, key: str, path: str, content: dict[str, Any], *, ours: bool
 ) -> None:
-    stored = {**content, "metadata": {"name": "x", "uid": "u"}}
-    put(tmp_path / "db", {key: json.dumps(stored).encode()})
+    put(tmp_path / "db", {key: value({**content, "metadata": {"name": "x", "uid": "u"}}, ours=ours)})
     with serving(tmp_path) as server:
         with pytest.raises(RequestFailed):
             server.request("GET", "/readyz")
-        server.request("DELETE", path)
+        server.request("DELETE", path, None if ours else UNSAFE)
         deadline = time.monotonic() + 20
         while not is_ready(server) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert is_ready(server)
 
 
-def test_nothing_is_written_past_a_policy_that_nobody_understands(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ours", [False, True])
+def test_nothing_is_written_past_a_policy_that_nobody_understands(tmp_path: Path, *, ours: bool) -> None:
     group = "admissionregistration.k8s.io"
     broken = {"apiVersion": f"{group}/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "x", "uid": "u"}}
-    put(tmp_path / "db", {"/registry/validatingadmissionpolicies/x": json.dumps({**broken, "spec": "odd"}).encode()})
+    put(tmp_path / "db", {"/registry/validatingadmissionpolicies/x": value({**broken, "spec": "odd"}, ours=ours)})
     configmaps = "/api/v1/namespaces/default/configmaps"
     with serving(tmp_path) as server:
         found = refusal(server, "POST", configmaps, {"metadata": {"name": "c"}})
@@ -223,7 +301,7 @@ def test_nothing_is_written_past_a_policy_that_nobody_understands(tmp_path: Path
             403,
             'configmaps "c" is forbidden: not yet ready to handle request',
         )
-        server.request("DELETE", f"/apis/{group}/v1/validatingadmissionpolicies/x")
+        server.request("DELETE", f"/apis/{group}/v1/validatingadmissionpolicies/x", None if ours else UNSAFE)
         deadline = time.monotonic() + 20
         while not is_ready(server) and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -7,7 +7,7 @@ demand from the object's dict; watch frames of every representation are kept wit
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 import orjson
@@ -25,7 +25,7 @@ from watchkeeper.runtime.codec import internal_name
 from watchkeeper.runtime.json_text import with_digits
 from watchkeeper.runtime.protobuf_writer import write_frame
 from watchkeeper.runtime.yaml import dump_yaml
-from watchkeeper.storage.errors import StorageError
+from watchkeeper.storage.errors import CorruptObject, CorruptObjects, StorageError
 from watchkeeper.storage.interface import EventType, ListResult, StoredObject, WatchEvent
 
 Object = dict[str, Any]
@@ -388,6 +388,22 @@ def _make(scope: Scope, accepted: Accepted, include: str) -> Renderer:
     if accepted.target:
         return MetadataRenderer(scope, accepted)
     return Renderer(scope, accepted)
+
+
+def shown(scope: Scope, verb: str, items: Sequence[StoredObject], write: Callable[[], Response]) -> Response:
+    """The answer that shows stored objects. A broken one, which is why it cannot be written, is named."""
+    try:
+        return write()
+    except ApiError:
+        raise
+    except Exception:
+        for item in items:
+            try:
+                item.prove()
+            except StorageError as error:
+                told = CorruptObjects([error]) if verb == "list" and isinstance(error, CorruptObject) else error
+                raise to_api_error(told, scope.info.gvr.group_resource, "", verb) from error
+        raise
 
 
 def finish(body: bytes, accepted: Accepted, status: int = 200) -> Response:

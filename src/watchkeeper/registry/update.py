@@ -100,7 +100,17 @@ class Update:
         return await storage_.guaranteed_update(key, self.attempt, options)
 
     async def attempt(self, current: StoredObject | None) -> Object:
-        """The new state, given the current one. Raises what refuses it."""
+        """The new state, given the current one. Raises what refuses it, CorruptObject if that is the current one."""
+        try:
+            return await self._attempt(current)
+        except (ApiError, storage_errors.StorageError, _Emptied):
+            raise
+        except Exception:
+            if current is not None:
+                current.prove()
+            raise
+
+    async def _attempt(self, current: StoredObject | None) -> Object:
         self.held.rollback()
         self.held = NOTHING_HELD
         obj = await self.updated(current)

@@ -17,6 +17,8 @@ from watchkeeper.storage.interface import Match as VersionMatch
 
 log = logging.getLogger(__name__)
 
+Object = dict[str, Any]
+
 _PATIENCE = 1.0
 """Seconds that somebody waits at most until something is known."""
 
@@ -149,7 +151,7 @@ class PolicyFeed:
 
     def _replace(self, kind: str, items: list[StoredObject]) -> None:
         try:
-            self._policy.replace(kind, [stored.data() for stored in items])
+            self._policy.replace(kind, [_proven(stored) for stored in items])
         except Exception as error:
             raise _NotUnderstood(f"one of {len(items)}: {error!r}") from error
 
@@ -162,7 +164,13 @@ class PolicyFeed:
             self._revisions[kind].pop(stored.key, None)
         else:
             try:
-                self._policy.put(stored.data())
+                self._policy.put(_proven(stored))
             except Exception as error:
                 raise _NotUnderstood(f"{stored.key}: {error!r}") from error
             self._revisions[kind][stored.key] = stored.resource_version
+
+
+def _proven(stored: StoredObject) -> Object:
+    """The object, if it is as its kind says: what works with it does not look again."""
+    stored.prove()
+    return stored.data()

@@ -4,8 +4,9 @@ What is stored is JSON in a canonical form: `{"kind":K,"apiVersion":V,"metadata"
 no resourceVersion. So equal objects are equal bytes, and the resourceVersion can be spliced in without parsing: what
 follows the head of a stored value, with `"resourceVersion":"7",` put in behind `"metadata":{`, is the object's tail.
 kube-apiserver's own JSON begins alike and ends with a newline: such values are decoded as those of another version are,
-because an older release has not filled in what later ones do. What it has stored as protobuf is read by whoever knows
-the messages of the kinds, and becomes JSON when it is written again, which it reads as well.
+because an older release has not filled in what later ones do. So is JSON in any other form, which people have put
+there. What is stored as protobuf is read by whoever knows the messages of the kinds, and becomes JSON when it is
+written again, which kube-apiserver reads as well.
 """
 
 from __future__ import annotations
@@ -143,16 +144,15 @@ class JsonCodec:
         try:
             foreign = value[-1:] == b"\n" and self._on_read is None
             if foreign or not value.startswith(self._starts):
-                obj = self._to_hub(key, obj, revision, normal=value[:1] == b"{" and not foreign)
+                obj = self._to_hub(key, obj, revision)
             if self._on_read is not None:
                 obj = self._on_read(obj)
-            body = self.body(obj)
+            stored = self.wrap(key, self.body(obj), revision)
+            stored.set_attributes(self.attributes(obj))
         except CorruptObject:
             raise
         except Exception as e:
             raise CorruptObject(f"what is stored cannot be read as {self.gvk}: {e}", key, revision=revision) from e
-        stored = self.wrap(key, body, revision)
-        stored.set_attributes(self.attributes(obj))
         return stored
 
     def _parse_value(self, key: str, value: bytes, revision: int) -> Object:
@@ -168,11 +168,10 @@ class JsonCodec:
             raise CorruptObject("the value is not an API object", key, revision=revision)
         return obj
 
-    def _to_hub(self, key: str, obj: Object, revision: int, *, normal: bool) -> Object:
-        """`normal`: it was stored as an encoder of JSON writes it."""
+    def _to_hub(self, key: str, obj: Object, revision: int) -> Object:
         kind, version = obj.get("kind"), obj.get("apiVersion")
-        if kind == self.gvk.kind and version == self.gvk.api_version and (normal or self._decode_old is None):
-            return obj  # the hub version in another order of keys, or in protobuf that nobody has to bring in order
+        if kind == self.gvk.kind and version == self.gvk.api_version and self._decode_old is None:
+            return obj  # the hub version, which nobody has to bring in order
         if self._decode_old is None or kind != self.gvk.kind or not isinstance(version, str):
             text = f"expected {self.gvk.api_version} {self.gvk.kind}, found {version} {kind}"
             raise CorruptObject(text, key, revision=revision)
@@ -185,6 +184,18 @@ class JsonCodec:
         except ValueError as e:
             raise CorruptObject(f"the value is not JSON: {e}", stored.key, revision=stored.resource_version) from None
         return obj
+
+    def prove(self, stored: StoredObject) -> None:
+        """Raise CorruptObject for an object whose fields are not what its kind says."""
+        if self._decode_old is None:
+            return
+        try:
+            self._decode_old(self.parse(stored))
+        except CorruptObject:
+            raise
+        except Exception as e:
+            cause = f"what is stored cannot be read as {self.gvk}: {e}"
+            raise CorruptObject(cause, stored.key, revision=stored.resource_version) from e
 
     def attributes(self, obj: Object) -> Attributes:
         """Labels and selectable fields of an object; equal label sets share one dict."""

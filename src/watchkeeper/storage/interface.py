@@ -53,6 +53,10 @@ class StoredObject:
         """The object as a dict of the caller's own, parsed anew each time."""
         return self.codec.parse(self)
 
+    def prove(self) -> None:
+        """Raise CorruptObject for what is not as its kind says: asked when something fails on an object."""
+        self.codec.prove(self)
+
     @property
     def attributes(self) -> Attributes:
         """Labels and selectable fields, worked out on first use and kept."""
@@ -102,6 +106,13 @@ class ObjectCodec(Protocol):
 
     def parse(self, stored: StoredObject) -> Object:
         """A fresh dict of the object, with its resourceVersion."""
+        ...
+
+    def prove(self, stored: StoredObject) -> None:
+        """Raise CorruptObject for an object whose fields are not what its kind says.
+
+        Values that look as if this server wrote them are believed when they are read, and so not looked into.
+        """
         ...
 
     def attributes(self, obj: Object) -> Attributes:

@@ -31,7 +31,7 @@ from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.rest import Context, UpdateOptions
 from watchkeeper.registry.store import StatusStore, Store
 from watchkeeper.request.user import LOOPBACK
-from watchkeeper.storage.errors import CorruptObjects
+from watchkeeper.storage.errors import CorruptObject, CorruptObjects
 from watchkeeper.storage.interface import EventType, Match, StoredObject, Watcher, WatchEvent, WatchOptions
 
 log = logging.getLogger(__name__)
@@ -210,6 +210,10 @@ class DefinitionController:
                 # The same state: what the cache has need not be kept twice.
                 before.stored = stored
             return
+        try:
+            stored.prove()
+        except CorruptObject as error:
+            raise CorruptObjects([error]) from error
         definition = stored.data()
         accepted: Object = (definition.get("status") or {}).get("acceptedNames") or {}
         known = _Known(

@@ -6,11 +6,12 @@ from collections.abc import Awaitable
 
 from watchkeeper.endpoints.handlers.common import context
 from watchkeeper.endpoints.negotiation import negotiate
-from watchkeeper.endpoints.render import finish, renderer_for
+from watchkeeper.endpoints.render import finish, renderer_for, shown
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta import errors
 from watchkeeper.request.request import Request
+from watchkeeper.storage.interface import StoredObject
 
 
 def get(request: Request, scope: Scope) -> Response | Awaitable[Response]:
@@ -32,7 +33,8 @@ async def _get(request: Request, scope: Scope, resource_version: str) -> Respons
     accepted = negotiate(request, protobuf=scope.in_protobuf, tables=scope.tables)
     found = await scope.store.get(context(request, scope), request.info.name, resource_version)
     renderer = renderer_for(scope, accepted, request.param("includeObject"))
-    return finish(renderer.one(found), accepted)
+    items = (found,) if isinstance(found, StoredObject) else ()
+    return shown(scope, "get", items, lambda: finish(renderer.one(found), accepted))
 
 
 def _refuse_export(request: Request) -> None:

@@ -10,7 +10,7 @@ from watchkeeper.endpoints.compression import GZIP_HEADERS, GZIP_THRESHOLD, gzip
 from watchkeeper.endpoints.handlers.common import context, list_options, predicate
 from watchkeeper.endpoints.negotiation import Accepted, negotiate
 from watchkeeper.endpoints.params import read_list_params
-from watchkeeper.endpoints.render import Renderer, finish, renderer_for
+from watchkeeper.endpoints.render import Renderer, finish, renderer_for, shown
 from watchkeeper.endpoints.response import JSON, Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.request.request import Request
@@ -32,7 +32,7 @@ async def list_collection(request: Request, scope: Scope) -> Response:
     options = list_options(params, predicate(request, scope, params))
     result = await scope.store.list(context(request, scope), options)
     renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
-    return list_response(request, renderer, accepted, result)
+    return shown(scope, "list", result.items, lambda: list_response(request, renderer, accepted, result))
 
 
 def list_response(request: Request, renderer: Renderer, accepted: Accepted, result: ListResult) -> Response:

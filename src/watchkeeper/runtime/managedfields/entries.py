@@ -84,7 +84,8 @@ def decode(entries: Any, *, trusted: bool = False) -> Managed:
     Raises EntryError.
     """
     managed: Managed = {}
-    for index, entry in enumerate(entries or ()):
+    for index, found in enumerate(entries or ()):
+        entry = found or {}
         operation, api_version = entry.get("operation"), entry.get("apiVersion")
         if operation != APPLY and operation != UPDATE:
             raise EntryError("operation must be `Apply` or `Update`")

@@ -17,7 +17,7 @@ def keep_times_of_unchanged(new: Object, old: Object) -> None:
     if not (_same_but(new, old, "metadata") and _same_but(metadata, before, "managedFields")):
         return
     pairs = list(zip(ours, theirs, strict=True))
-    if all(entry.get("time") == before.get("time") for entry, before in pairs):
+    if all(_time(entry) == _time(before) for entry, before in pairs):
         return
     if all(_untimed(entry) == _untimed(before) for entry, before in pairs):
         metadata["managedFields"] = theirs
@@ -34,5 +34,9 @@ def _same_but(new: Object, old: Object, left_out: str) -> bool:
     return True
 
 
-def _untimed(entry: Object) -> Object:
-    return {name: value for name, value in entry.items() if name != "time"}
+def _time(entry: Object | None) -> Any:
+    return entry and entry.get("time")
+
+
+def _untimed(entry: Object | None) -> Object:
+    return {name: value for name, value in (entry or {}).items() if name != "time"}
