@@ -50,6 +50,15 @@ def test_a_database_can_be_looked_after(tmp_path, capsys):
     assert capsys.readouterr().err.startswith("watchkeeper: ")
 
 
+@pytest.mark.parametrize("action", ["info", "check", "compact", "vacuum", "backup"])
+def test_an_empty_file_stays_empty(tmp_path, capsys, action):
+    path = tmp_path / "empty.db"
+    path.touch()
+    assert cli.main(["db", action, str(path), *([str(tmp_path / "copy.db")] if action == "backup" else [])]) == 1
+    assert capsys.readouterr().err == f"watchkeeper: {path}: the file is empty\n"
+    assert path.stat().st_size == 0
+
+
 def test_every_option_can_stand_in_the_environment_and_the_command_line_wins():
     options = parse("--port", "0", WATCHKEEPER_PORT="1234", WATCHKEEPER_BIND="::1", WATCHKEEPER_INSECURE_HTTP="true")
     assert (options.port, options.bind, options.insecure_http) == (0, "::1", True)

@@ -172,5 +172,6 @@ class PolicyFeed:
 
 def _proven(stored: StoredObject) -> Object:
     """The object, if it is as its kind says: what works with it does not look again."""
-    stored.prove()
+    if not stored.settled:
+        stored.prove()
     return stored.data()

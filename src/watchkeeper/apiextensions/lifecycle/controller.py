@@ -211,7 +211,8 @@ class DefinitionController:
                 before.stored = stored
             return
         try:
-            stored.prove()
+            if not stored.settled:
+                stored.prove()
         except CorruptObject as error:
             raise CorruptObjects([error]) from error
         definition = stored.data()

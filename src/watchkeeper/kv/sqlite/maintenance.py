@@ -206,6 +206,8 @@ def _existing(path: Path) -> Path:
         raise Unavailable(f"{path}: it is a directory")
     if not path.is_file():
         raise Unavailable(f"{path}: there is no such file")
+    if not path.stat().st_size:
+        raise Unavailable(f"{path}: the file is empty")  # opened, it would become a store
     return path
 
 
