@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from watchkeeper.authn.interface import TokenAuthenticator
 from watchkeeper.authn.request import RequestAuthenticator
@@ -26,6 +27,8 @@ class Credentials:
     ca_pem: bytes
     """The authority of the serving certificate; empty without TLS, or when clients have to know it themselves."""
     ssl_context: ssl.SSLContext | None
+    files: tuple[Path, Path] | None = None
+    """Where the serving certificate and its key are."""
 
     def authenticator(
         self, others: Sequence[TokenAuthenticator] = (), *, audiences: Sequence[str] = (), anonymous: bool = True
@@ -49,12 +52,12 @@ def load_credentials(options: ServeOptions) -> Credentials:
         except (OSError, UnicodeDecodeError) as error:
             raise StartupError(f"cannot read the token file {options.token_auth_file}: {error}") from error
     users[token] = ADMIN
-    ca_pem, context = b"", None
+    ca_pem, context, files = b"", None, None
     if options.tls:
         if options.tls_cert is not None and options.tls_key is not None:
-            context = server_context(options.tls_cert, options.tls_key, options.client_ca)
+            files = options.tls_cert, options.tls_key
         else:
             own = serving_certificate(options.data_dir, options.bind)
-            context = server_context(own.cert, own.key, options.client_ca)
-            ca_pem = own.ca_pem
-    return Credentials(token, StaticTokens(users), ca_pem, context)
+            files, ca_pem = (own.cert, own.key), own.ca_pem
+        context = server_context(*files, options.client_ca)
+    return Credentials(token, StaticTokens(users), ca_pem, context, files)

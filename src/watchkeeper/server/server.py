@@ -60,6 +60,7 @@ from watchkeeper.server.service_sharing import is_shared
 from watchkeeper.server.sockets import open_tcp, open_unix
 from watchkeeper.server.start_hooks import hooks_taken
 from watchkeeper.server.storage import check_encryption, open_factory, storage_factory
+from watchkeeper.server.tls_upkeep import TlsUpkeep
 from watchkeeper.server.upkeep import Upkeep
 from watchkeeper.server.version import Version
 from watchkeeper.server.zpages import Flagz, Statusz
@@ -198,6 +199,10 @@ class Server:
         app = await self._app(authorizer, authenticator, signer)
         self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
         self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))
+        if self.credentials.files is not None:
+            certificates = TlsUpkeep(*self.credentials.files, options.client_ca, self._listener.use)
+            self._undo.append(("certificates", certificates.close))
+            certificates.start()
         self._add_checks()
         for sock in sockets:
             await self._listener.listen(sock, plain=sock.family == socket.AF_UNIX)

@@ -66,6 +66,12 @@ class Listener:
         if len(self._servers) == 1:
             self._owner.start("idle-sweep", self._sweep())
 
+    def use(self, ssl_context: ssl.SSLContext) -> None:
+        """Speak TLS with another certificate from the next connection on."""
+        for server in self._servers:
+            if isinstance(server, TlsAcceptor):
+                server.use(ssl_context)
+
     def _connect(self) -> Connection:
         return Connection(self)
 

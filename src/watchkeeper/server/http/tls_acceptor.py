@@ -87,6 +87,10 @@ class TlsAcceptor:
         )
         self._greeting.add(transport)
 
+    def use(self, context: ssl.SSLContext) -> None:
+        """Greet whoever comes from now on with another certificate."""
+        self._context = context
+
     def close(self) -> None:
         """Accept nothing more. Connections that have been made go on. Idempotent."""
         if self._closed:

@@ -1,0 +1,79 @@
+"""Takes over certificates that change while a server runs, as kube-apiserver does."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.server.errors import StartupError
+from watchkeeper.server.tls import server_context
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+
+
+class TlsUpkeep:
+    """Looks at the files that connections are made with. Those that there are keep what they began with."""
+
+    def __init__(
+        self,
+        cert: Path,
+        key: Path,
+        client_ca: Path | None,
+        use: Callable[[ssl.SSLContext], None],
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        """`use` is told of each new context."""
+        self._cert = cert
+        self._key = key
+        self._client_ca = client_ca
+        self._use = use
+        self._clock = clock
+        self._used = self._contents()
+        self._tasks = TaskOwner("tls")
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._tasks.start("files", self._run())
+
+    async def close(self) -> None:
+        """Look no more."""
+        await self._tasks.close()
+
+    async def _run(self) -> None:
+        seen = self._used
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            found = self._contents()
+            if found != seen:
+                seen = found
+                self._take(found)
+
+    def _take(self, found: tuple[bytes, ...]) -> None:
+        if found == self._used:
+            return
+        try:
+            context = server_context(self._cert, self._key, self._client_ca)
+        except StartupError as error:
+            log.error("certificates stay as they were: %s", error)
+            return
+        self._used = found
+        self._use(context)
+        log.info("certificates were taken over from changed files")
+
+    def _contents(self) -> tuple[bytes, ...]:
+        paths = (self._cert, self._key, self._client_ca)
+        return tuple(_content(path) for path in paths if path is not None)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,101 @@
+"""Certificates that change while a server runs."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from watchkeeper.server import tls_upkeep
+from watchkeeper.server.pki import serving_certificate
+from watchkeeper.testing import Server
+from watchkeeper.testing.etcd_certificates import make_certificates
+from watchkeeper.testing.handle import Handle
+
+
+@pytest.fixture(autouse=True)
+def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_upkeep, "LOOK_SECONDS", 0.05)
+
+
+def connect(server: Handle, ca: Path, mine: Path | None = None) -> http.client.HTTPSConnection:
+    """Connect, trusting the authority in one directory, and showing a certificate."""
+    context = ssl.create_default_context(cafile=str(ca / "ca.crt"))
+    if mine is not None:
+        context.load_cert_chain(mine.with_suffix(".crt"), mine.with_suffix(".key"))
+    connection = http.client.HTTPSConnection(server.url.removeprefix("https://"), context=context, timeout=10)
+    ask(connection)
+    return connection
+
+
+def ask(connection: http.client.HTTPSConnection) -> None:
+    connection.request("GET", "/livez")
+    answer = connection.getresponse()
+    assert (answer.status, answer.read()) == (200, b"ok")
+
+
+def in_time(attempt: Callable[[], http.client.HTTPSConnection]) -> http.client.HTTPSConnection:
+    end = time.monotonic() + 10
+    while True:
+        try:
+            return attempt()
+        except (OSError, http.client.HTTPException):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def made(directory: Path) -> Path:
+    directory.mkdir()
+    serving_certificate(directory, "127.0.0.1")
+    return directory
+
+
+def put(source: Path, target: Path) -> None:
+    for name in ("serving.crt", "serving.key"):
+        (target / name).write_bytes((source / name).read_bytes())
+
+
+def test_a_changed_certificate_is_shown_to_whoever_comes_next(tmp_path: Path) -> None:
+    first, second, used = made(tmp_path / "first"), made(tmp_path / "second"), tmp_path / "used"
+    used.mkdir()
+    put(first, used)
+    with Server(tls_cert=used / "serving.crt", tls_key=used / "serving.key", controllers=()) as server:
+        before = connect(server, first)
+        put(second, used)
+        in_time(lambda: connect(server, second)).close()
+        ask(before)
+        with pytest.raises(ssl.SSLError):
+            connect(server, first)
+        before.close()
+
+
+def test_files_that_do_not_fit_change_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first, second, used = made(tmp_path / "first"), made(tmp_path / "second"), tmp_path / "used"
+    used.mkdir()
+    put(first, used)
+    with Server(tls_cert=used / "serving.crt", tls_key=used / "serving.key", controllers=()) as server:
+        (used / "serving.key").write_bytes((second / "serving.key").read_bytes())
+        end = time.monotonic() + 10
+        while "certificates stay as they were: cannot use the certificate" not in caplog.text:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        connect(server, first).close()
+        put(second, used)
+        in_time(lambda: connect(server, second)).close()
+
+
+def test_a_changed_authority_decides_about_clients(tmp_path: Path) -> None:
+    ours, theirs, used = tmp_path / "ours", tmp_path / "theirs", tmp_path / "clients.pem"
+    make_certificates(ours)
+    make_certificates(theirs)
+    used.write_bytes((ours / "ca.crt").read_bytes())
+    mine = theirs / "client"
+    with Server(tls_cert=ours / "server.crt", tls_key=ours / "server.key", client_ca=used, controllers=()) as server:
+        with pytest.raises((OSError, http.client.HTTPException)):
+            connect(server, ours, mine)
+        used.write_bytes((theirs / "ca.crt").read_bytes())
+        in_time(lambda: connect(server, ours, mine)).close()
