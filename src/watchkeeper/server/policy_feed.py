@@ -151,7 +151,7 @@ class PolicyFeed:
 
     def _replace(self, kind: str, items: list[StoredObject]) -> None:
         try:
-            self._policy.replace(kind, [_proven(stored) for stored in items])
+            self._policy.replace(kind, [stored.proven_data() for stored in items])
         except Exception as error:
             raise _NotUnderstood(f"one of {len(items)}: {error!r}") from error
 
@@ -164,14 +164,7 @@ class PolicyFeed:
             self._revisions[kind].pop(stored.key, None)
         else:
             try:
-                self._policy.put(_proven(stored))
+                self._policy.put(stored.proven_data())
             except Exception as error:
                 raise _NotUnderstood(f"{stored.key}: {error!r}") from error
             self._revisions[kind][stored.key] = stored.resource_version
-
-
-def _proven(stored: StoredObject) -> Object:
-    """The object, if it is as its kind says: what works with it does not look again."""
-    if not stored.settled:
-        stored.prove()
-    return stored.data()

@@ -57,6 +57,15 @@ class StoredObject:
         """Raise CorruptObject for what is not as its kind says: asked when something fails on an object."""
         self.codec.prove(self)
 
+    def proven_data(self) -> Object:
+        """`data` for what works with an object without looking again. Raises CorruptObject as `prove` does.
+
+        What this process wrote and found valid is not looked into.
+        """
+        if not self.settled:
+            self.prove()
+        return self.data()
+
     @property
     def attributes(self) -> Attributes:
         """Labels and selectable fields, worked out on first use and kept."""

@@ -211,11 +211,9 @@ class DefinitionController:
                 before.stored = stored
             return
         try:
-            if not stored.settled:
-                stored.prove()
+            definition = stored.proven_data()
         except CorruptObject as error:
             raise CorruptObjects([error]) from error
-        definition = stored.data()
         accepted: Object = (definition.get("status") or {}).get("acceptedNames") or {}
         known = _Known(
             stored=stored,
