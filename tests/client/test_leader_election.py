@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -198,6 +198,32 @@ async def test_what_the_work_raises_is_raised_and_the_lease_released(
         await elector.run(fail)
     assert board.record is not None
     assert board.record.holder == ""
+
+
+@scenario
+async def test_a_lease_is_released_although_a_cancelled_renewal_was_written(
+    clock: ManualClock, board: Board, log: list[str]
+) -> None:
+    first = Candidate(board, "one", clock, log)
+    await clock.advance(0)
+    assert board.record is not None
+    board.record = replace(board.record, renew_time="2026-01-01T00:00:00.000000Z")
+    board.version += 1
+    await first.cancel()
+    assert (board.record.holder, board.record.lease_seconds) == ("", 1)
+
+
+@scenario
+async def test_a_lease_that_somebody_else_has_taken_meanwhile_is_not_released(
+    clock: ManualClock, board: Board, log: list[str]
+) -> None:
+    first = Candidate(board, "one", clock, log)
+    await clock.advance(0)
+    assert board.record is not None
+    board.record = replace(board.record, holder="two")
+    board.version += 1
+    await first.cancel()
+    assert (board.record.holder, board.version) == ("two", 2)
 
 
 def test_an_attempt_that_hangs_keeps_nobody_leading_longer_than_it_may() -> None:

@@ -189,12 +189,25 @@ class LeaderElector:
                 self._on_new_leader(self._told)
 
     async def _release(self) -> None:
-        """Let somebody else lead at once."""
-        assert self._seen is not None
-        time = micro_time(self._clock.time())
-        gone = replace(self._seen, holder="", lease_seconds=1, acquire_time=time, renew_time=time)
+        """Let somebody else lead at once.
+
+        A renewal that was cancelled may have been written nevertheless: what is there then is looked at again.
+        """
         try:
             async with asyncio.timeout(self._times.renew):
-                await self._write(gone)
+                while self.is_leader and not await self._let_go():
+                    self._see(await self._lock.get())
         except (ApiError, ClientError, TimeoutError) as problem:
             log.warning("%r: the lease could not be released: %s", self, problem)
+
+    async def _let_go(self) -> bool:
+        """Write that nobody leads; False when the lease has changed since it was seen."""
+        assert self._seen is not None
+        time = micro_time(self._clock.time())
+        try:
+            await self._write(replace(self._seen, holder="", lease_seconds=1, acquire_time=time, renew_time=time))
+        except ApiError as problem:
+            if not is_reason(problem, "Conflict"):
+                raise
+            return False
+        return True

@@ -17,8 +17,6 @@ from watchkeeper.storage.interface import Match as VersionMatch
 
 log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
-
 _PATIENCE = 1.0
 """Seconds that somebody waits at most until something is known."""
 
