@@ -13,6 +13,7 @@ from watchkeeper.authz.bootstrap.reconcile import reconciled
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.own_service import advertised_address, own_endpoints
+from watchkeeper.server.pki import serving_certificate
 from watchkeeper.server.server import Server
 from watchkeeper.server.start_hooks import hooks_taken
 from watchkeeper.storage.interface import Interface
@@ -157,7 +158,15 @@ def test_the_first_address_says_which_family_the_slice_has() -> None:
     assert [each["addresses"] for each in piece["endpoints"]] == [["2001:db8::1"], ["2001:db8::2"]]
 
 
+def _authority(folder: Path) -> str:
+    """The certificate of an authority of its own."""
+    folder.mkdir()
+    return serving_certificate(folder, "127.0.0.1").ca_pem.decode()
+
+
 def test_a_server_that_others_reach_has_endpoints_and_says_whom_it_trusts(tmp_path: Path) -> None:
+    authorities = [_authority(tmp_path / name) for name in ("one", "two")]
+
     async def run() -> list[Any]:
         server = Server(ServeOptions(data_dir=tmp_path, storage="memory:", port=0))
         await server.start()
@@ -170,7 +179,7 @@ def test_a_server_that_others_reach_has_endpoints_and_says_whom_it_trusts(tmp_pa
                 return (await store.storage.get(store.key(namespace, name))).data()
 
             found = []
-            for address, authority in (("192.0.2.7", "one"), ("192.0.2.8", "two")):
+            for address, authority in (("192.0.2.7", authorities[0]), ("192.0.2.8", authorities[1])):
                 await bootstrap.own_service(("10.0.0.0/24",), 6443, authority)
                 await bootstrap.own_endpoints([address], 6443)
                 endpoints = await read("", "endpoints", "default", "kubernetes")
@@ -181,7 +190,8 @@ def test_a_server_that_others_reach_has_endpoints_and_says_whom_it_trusts(tmp_pa
         finally:
             await server.stop()
 
-    for found, address, authority in zip(asyncio.run(run()), ("192.0.2.7", "192.0.2.8"), ("one", "two"), strict=True):
+    both = (authorities[0], "".join(authorities))
+    for found, address, authority in zip(asyncio.run(run()), ("192.0.2.7", "192.0.2.8"), both, strict=True):
         subsets, endpoints, trusted = found
         assert subsets == [
             {"addresses": [{"ip": address}], "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import datetime
 import http.client
 import ssl
 import time
@@ -9,10 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
-from watchkeeper.server import tls_upkeep
+from watchkeeper.server import pki, tls_upkeep
+from watchkeeper.server.errors import StartupError
 from watchkeeper.server.pki import serving_certificate
+from watchkeeper.server.tls_upkeep import TlsUpkeep
 from watchkeeper.testing import Server
+from watchkeeper.testing.clock import ManualClock
 from watchkeeper.testing.etcd_certificates import make_certificates
 from watchkeeper.testing.handle import Handle
 
@@ -36,6 +42,17 @@ def ask(connection: http.client.HTTPSConnection) -> None:
     connection.request("GET", "/livez")
     answer = connection.getresponse()
     assert (answer.status, answer.read()) == (200, b"ok")
+
+
+def shown(connection: http.client.HTTPSConnection) -> bytes:
+    """The certificate that the server has shown on a connection."""
+    assert isinstance(connection.sock, ssl.SSLSocket)
+    return connection.sock.getpeercert(binary_form=True) or b""
+
+
+def days_left(certificate: bytes) -> int:
+    until = x509.load_der_x509_certificate(certificate).not_valid_after_utc
+    return (until - datetime.datetime.now(datetime.UTC)).days
 
 
 def in_time(attempt: Callable[[], http.client.HTTPSConnection]) -> http.client.HTTPSConnection:
@@ -99,3 +116,77 @@ def test_a_changed_authority_decides_about_clients(tmp_path: Path) -> None:
             connect(server, ours, mine)
         used.write_bytes((theirs / "ca.crt").read_bytes())
         in_time(lambda: connect(server, ours, mine)).close()
+
+
+def test_the_authorities_that_are_in_use_are_told_to_extension_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("watchkeeper.server.server._OWN_SERVICE_SECONDS", 0.05)
+    ours, theirs, used = tmp_path / "ours", tmp_path / "theirs", tmp_path / "clients.pem"
+    make_certificates(ours)
+    make_certificates(theirs)
+    first, second = ((folder / "ca.crt").read_text() for folder in (ours, theirs))
+    used.write_text(first)
+    with Server(client_ca=used, controllers=()) as server:
+
+        def told() -> str:
+            path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+            return str(server.request("GET", path)["data"]["client-ca-file"])
+
+        def lists(*authorities: str) -> bool:
+            return "".join(authorities) == told()
+
+        assert lists(first)
+        used.write_text("junk")
+        time.sleep(0.3)
+        assert lists(first)
+        used.write_text(second)
+        end = time.monotonic() + 10
+        while not lists(first, second):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def test_the_server_renews_its_own_certificate_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_upkeep, "RENEW_SECONDS", 0.05)
+    with Server(controllers=()) as server:
+        data = server.kubeconfig.parent
+        before = connect(server, data)
+        first = shown(before)
+        time.sleep(0.3)
+        assert shown(connect(server, data)) == first
+        monkeypatch.setattr(pki, "_SERVING_DAYS", 400)
+        monkeypatch.setattr(pki, "_RENEW_DAYS", 370)
+        end = time.monotonic() + 10
+        while days_left(renewed := shown(connect(server, data))) < 390:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        time.sleep(0.3)
+        assert shown(connect(server, data)) == renewed != first
+        ask(before)
+
+
+def test_a_certificate_that_cannot_be_renewed_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    calls: list[float] = []
+
+    async def run() -> None:
+        clock = ManualClock(start=0.0)
+        used: list[ssl.SSLContext] = []
+
+        def renew() -> None:
+            calls.append(clock.time())
+            if len(calls) == 1:
+                raise StartupError("cannot write serving.crt: no space left on device")
+
+        own = serving_certificate(tmp_path, "127.0.0.1")
+        upkeep = TlsUpkeep(own.cert, own.key, None, used.append, renew=renew, clock=clock)
+        upkeep.start()
+        while len(calls) < 2:
+            await clock.advance(600)
+            await asyncio.sleep(0.01)
+        await upkeep.close()
+        assert used == []
+
+    asyncio.run(run())
+    assert "the serving certificate cannot be renewed: cannot write serving.crt: no space left" in caplog.text
+    assert calls[1] - calls[0] >= tls_upkeep.RENEW_SECONDS

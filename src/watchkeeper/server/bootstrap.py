@@ -21,7 +21,7 @@ from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
 from watchkeeper.registry.store import Store
 from watchkeeper.request.user import LOOPBACK
 from watchkeeper.runtime.scheme import Scheme
-from watchkeeper.server import api_services, flow_control, own_service
+from watchkeeper.server import api_services, client_trust, flow_control, own_service
 from watchkeeper.storage.errors import CorruptObjects, KeyNotFound, StorageError
 from watchkeeper.storage.interface import ListOptions, StoredObject
 
@@ -109,7 +109,7 @@ class Bootstrap:
         """Create the Service of the server, which listens on `port`."""
         await self._ensure([own_service.own_service(networks, port)])
         if client_ca:
-            await self._ensure([own_service.trust(client_ca)], reconcile=_replaced("data"))
+            await self._ensure([client_trust.trust(client_ca)], reconcile=client_trust.reconciled)
         await self._ensure(
             [own_service.service_cidr(networks)], status=lambda _: own_service.service_cidr_status(now_text())
         )

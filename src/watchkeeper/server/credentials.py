@@ -29,6 +29,8 @@ class Credentials:
     ssl_context: ssl.SSLContext | None
     files: tuple[Path, Path] | None = None
     """Where the serving certificate and its key are."""
+    own: bool = False
+    """Whether the server made them itself, and has to renew them."""
 
     def authenticator(
         self, others: Sequence[TokenAuthenticator] = (), *, audiences: Sequence[str] = (), anonymous: bool = True
@@ -52,12 +54,12 @@ def load_credentials(options: ServeOptions) -> Credentials:
         except (OSError, UnicodeDecodeError) as error:
             raise StartupError(f"cannot read the token file {options.token_auth_file}: {error}") from error
     users[token] = ADMIN
-    ca_pem, context, files = b"", None, None
+    ca_pem, context, files, own = b"", None, None, False
     if options.tls:
         if options.tls_cert is not None and options.tls_key is not None:
             files = options.tls_cert, options.tls_key
         else:
-            own = serving_certificate(options.data_dir, options.bind)
-            files, ca_pem = (own.cert, own.key), own.ca_pem
+            made = serving_certificate(options.data_dir, options.bind)
+            files, ca_pem, own = (made.cert, made.key), made.ca_pem, True
         context = server_context(*files, options.client_ca)
-    return Credentials(token, StaticTokens(users), ca_pem, context, files)
+    return Credentials(token, StaticTokens(users), ca_pem, context, files, own)

@@ -115,13 +115,3 @@ def service_cidr_status(now: str) -> Object:
         "message": "Kubernetes default Service CIDR is ready",
     }
     return {"conditions": [condition]}
-
-
-def trust(client_ca: str) -> Object:
-    """Where extension servers learn by whom client certificates are signed."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
-        "data": {"client-ca-file": client_ca},
-    }

@@ -52,6 +52,7 @@ from watchkeeper.server.openid import CONFIGURATION, KEYS, OpenID
 from watchkeeper.server.options import DEFAULT_PORT, ServeOptions
 from watchkeeper.server.own_endpoints import AddressLeases, OwnEndpoints
 from watchkeeper.server.own_service import advertised_address
+from watchkeeper.server.pki import serving_certificate
 from watchkeeper.server.policy_feed import RESOURCES, Followed, PolicyFeed
 from watchkeeper.server.runtime_config import served_resources
 from watchkeeper.server.service_account_key import service_account_key
@@ -111,6 +112,7 @@ class Server:
         self.credentials: Credentials
         self.storage: StorageFactory
         self.assembly: Assembly
+        self._certificates: TlsUpkeep | None = None
         self._listener: Listener
 
     def __repr__(self) -> str:
@@ -152,6 +154,13 @@ class Server:
         make_private_dir(options.data_dir)
         sockets = self._open_sockets()
         self.credentials = load_credentials(options)
+        if self.credentials.files is not None:
+            self._certificates = TlsUpkeep(
+                *self.credentials.files,
+                options.client_ca,
+                lambda context: self._listener.use(context),
+                renew=self._renew_certificate if self.credentials.own else None,
+            )
         self.storage = storage_factory(options)
         self._undo.append(("storage", self.storage.close))
         await open_factory(self.storage)
@@ -199,10 +208,9 @@ class Server:
         app = await self._app(authorizer, authenticator, signer)
         self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
         self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))
-        if self.credentials.files is not None:
-            certificates = TlsUpkeep(*self.credentials.files, options.client_ca, self._listener.use)
-            self._undo.append(("certificates", certificates.close))
-            certificates.start()
+        if self._certificates is not None:
+            self._undo.append(("certificates", self._certificates.close))
+            self._certificates.start()
         self._add_checks()
         for sock in sockets:
             await self._listener.listen(sock, plain=sock.family == socket.AF_UNIX)
@@ -212,7 +220,16 @@ class Server:
             self._start_controllers()
             if is_shared(self.storage):
                 self._show_itself(_port_of(sockets) or DEFAULT_PORT)
-        write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, self.credentials.ca_pem)
+        self._write_kubeconfig(self.credentials.ca_pem)
+
+    def _write_kubeconfig(self, ca_pem: bytes) -> None:
+        write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, ca_pem)
+
+    def _renew_certificate(self) -> None:
+        """In a thread."""
+        made = serving_certificate(self.options.data_dir, self.options.bind)
+        if made.ca_pem != self.credentials.ca_pem:
+            self._write_kubeconfig(made.ca_pem)
 
     def _start_upkeep(self, port: int) -> None:
         """Keep what the API tells of the server itself, and what every cluster begins with, as it has to be."""
@@ -310,15 +327,11 @@ class Server:
     async def _own_service(self, bootstrap: Bootstrap, port: int) -> None:
         """Have the server's own Service, and its endpoints unless other servers are among them."""
         networks = tuple(self.assembly.options.service_networks)
-        await bootstrap.own_service(networks, port or DEFAULT_PORT, self._client_authorities)
+        trusted = self._certificates.client_authorities if self._certificates is not None else ""
+        await bootstrap.own_service(networks, port or DEFAULT_PORT, trusted)
         address = self._address()
         if address and not is_shared(self.storage):
             await bootstrap.own_endpoints([address], port or DEFAULT_PORT)
-
-    @functools.cached_property
-    def _client_authorities(self) -> str:
-        client_ca = self.options.client_ca
-        return client_ca.read_text() if client_ca is not None else ""
 
     async def _follow(self, name: str, followed: Followed, resources: Mapping[str, GroupResource]) -> PolicyFeed:
         """Keep something equal to the objects of some kinds; returns once it knows them all that it can know."""

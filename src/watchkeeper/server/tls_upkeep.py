@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import ssl
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from watchkeeper.server.tls import server_context
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
+RENEW_SECONDS = 3600.0
+"""How often a certificate of the server's own is looked at whether it ends soon."""
 
 
 class TlsUpkeep:
@@ -27,16 +30,26 @@ class TlsUpkeep:
         client_ca: Path | None,
         use: Callable[[ssl.SSLContext], None],
         *,
+        renew: Callable[[], None] | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """`use` is told of each new context."""
+        """`use` is told of each new context. `renew` writes new files where those that there are end soon.
+
+        `renew` is called in a thread, and may raise StartupError.
+        """
         self._cert = cert
         self._key = key
         self._client_ca = client_ca
         self._use = use
+        self._renew = renew
         self._clock = clock
         self._used = self._contents()
         self._tasks = TaskOwner("tls")
+
+    @property
+    def client_authorities(self) -> str:
+        """Who signs client certificates, as the connections that come now are told; "" for nobody."""
+        return self._used[2].decode(errors="replace") if self._client_ca is not None else ""
 
     def start(self) -> None:
         """Begin to look."""
@@ -48,12 +61,24 @@ class TlsUpkeep:
 
     async def _run(self) -> None:
         seen = self._used
+        renewal = self._clock.monotonic() + RENEW_SECONDS
         while True:
             await self._clock.sleep(LOOK_SECONDS)
+            if self._clock.monotonic() >= renewal:
+                renewal = self._clock.monotonic() + RENEW_SECONDS
+                await self._renew_files()
             found = self._contents()
             if found != seen:
                 seen = found
                 self._take(found)
+
+    async def _renew_files(self) -> None:
+        if self._renew is None:
+            return
+        try:
+            await asyncio.to_thread(self._renew)
+        except StartupError as error:
+            log.error("the serving certificate cannot be renewed: %s", error)
 
     def _take(self, found: tuple[bytes, ...]) -> None:
         if found == self._used:

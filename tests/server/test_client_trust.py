@@ -1,0 +1,60 @@
+"""The list of authorities that extension servers read."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from watchkeeper.server import client_trust
+from watchkeeper.server.client_trust import combined, reconciled, trust
+from watchkeeper.server.pki import serving_certificate
+
+
+@pytest.fixture(scope="module")
+def authorities(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    def make(folder: Path) -> str:
+        return serving_certificate(folder, "127.0.0.1").ca_pem.decode()
+
+    return make(tmp_path_factory.mktemp("one")), make(tmp_path_factory.mktemp("two"))
+
+
+def stored(**data: str) -> dict[str, Any]:
+    return {"metadata": {"name": "x"}, "data": data}
+
+
+def test_each_authority_is_listed_once_in_the_order_of_their_coming(authorities: tuple[str, str]) -> None:
+    one, two = authorities
+    assert combined(one, two) == one + two
+    assert combined(one + two, two) == one + two
+    assert combined("", one + one) == one
+
+
+def test_what_is_no_certificate_is_left_out(authorities: tuple[str, str]) -> None:
+    one, two = authorities
+    broken = two.replace("M", "!", 1)
+    assert combined(f"# ours\n{one}", broken) == one
+    assert combined("junk", "") == ""
+
+
+def test_authorities_go_when_they_have_ended(authorities: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, _ = authorities
+    later = time.time() + 3650 * 86_400
+    monkeypatch.setattr(client_trust.time, "time", lambda: later + 200)
+    assert combined(one, "") == one
+    monkeypatch.setattr(client_trust.time, "time", lambda: later + 400)
+    assert combined(one, "") == ""
+    assert reconciled(stored(**{"client-ca-file": one}), trust(one)) == stored()
+
+
+def test_what_other_servers_have_listed_stays(authorities: tuple[str, str]) -> None:
+    one, two = authorities
+    expected = trust(two)
+    proxies = {"requestheader-allowed-names": '["front"]'}
+    assert reconciled(stored(**{"client-ca-file": one}, **proxies, odd="x"), expected) == stored(
+        **proxies, **{"client-ca-file": one + two}
+    )
+    assert reconciled(stored(**{"client-ca-file": one + two}, **proxies), expected) is None
+    assert reconciled({"metadata": {}}, expected) == {"metadata": {}, "data": {"client-ca-file": two}}
