@@ -11,6 +11,7 @@ from watchkeeper.admission.runtime_class import RuntimeClass, merge_tolerations
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
 from watchkeeper.request.user import User
+from watchkeeper.runtime.with_empties import WithEmpties
 
 Object = dict[str, Any]
 CLASSES: dict[str, Object] = {
@@ -21,6 +22,10 @@ CLASSES: dict[str, Object] = {
 
 def outcome(**spec: Any) -> Object | str:
     """The spec of a new Pod after admission, or why it is refused."""
+    return judged(spec)
+
+
+def judged(spec: Object) -> Object | str:
     obj = {"metadata": {"name": "p"}, "spec": spec}
     attributes = Attributes(
         operation=Operation.CREATE,
@@ -61,6 +66,14 @@ def test_the_overhead_is_that_of_the_class() -> None:
         "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
     )
     assert outcome(runtimeClassName="none") == 'pod rejected: RuntimeClass "none" not found'
+
+
+def test_no_overhead_is_none_though_it_was_sent() -> None:
+    wrong = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+    assert judged(WithEmpties({"runtimeClassName": "heavy"}, {"overhead": {}})) == wrong
+    assert judged(WithEmpties({}, {"overhead": {}})) == (
+        "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+    )
 
 
 def test_pods_go_where_their_class_is() -> None:

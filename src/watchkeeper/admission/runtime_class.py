@@ -42,7 +42,8 @@ class RuntimeClass(BasePlugin):
         spec = attributes.obj["spec"]
         if (overhead := found.get("overhead")) is not None:
             fixed = overhead.get("podFixed") or {}
-            if spec.get("overhead") is not None and not _same(fixed, spec["overhead"]):
+            own = spec.get("overhead")
+            if own is not None and not _same(fixed, own):
                 raise _mismatch(attributes)
             if fixed:
                 spec["overhead"] = dict(fixed)

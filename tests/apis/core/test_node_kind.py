@@ -31,6 +31,7 @@ def test_a_node_brings_its_status_and_can_allocate_what_it_has() -> None:
     assert "generation" not in obj["metadata"]
     obj = created(node(status={"capacity": {"cpu": "1n"}}))
     assert obj["status"]["capacity"] == obj["status"]["allocatable"] == {"cpu": "1m"}
+    assert created(node(status={"capacity": {}}))["status"].keys().isdisjoint({"capacity", "allocatable"})
 
 
 def test_what_a_node_may_not_be() -> None:

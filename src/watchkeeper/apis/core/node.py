@@ -25,10 +25,11 @@ def default_node(node: Object) -> None:
     """
     status = node.get("status")
     if status:
-        round_resources(status.get("capacity"))
+        capacity = status.get("capacity")
+        round_resources(capacity)
         round_resources(status.get("allocatable"))
-        if status.get("capacity") is not None and not status.get("allocatable"):
-            status["allocatable"] = dict(status["capacity"])
+        if capacity and not status.get("allocatable"):
+            status["allocatable"] = dict(capacity)
     spec = node.get("spec")
     if not spec:
         return
