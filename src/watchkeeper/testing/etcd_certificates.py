@@ -11,6 +11,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+_SIGNS = x509.KeyUsage(
+    digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
+    data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+)  # fmt: skip
+"""What Python 3.13 and later ask of an authority."""
+
 
 def make_certificates(folder: Path) -> None:
     """Write ca.crt, server.crt, server.key, client.crt, client.key and a stranger.crt and .key of another authority."""
@@ -29,6 +35,8 @@ class _Authority:
         certificate = (
             _builder(self._name, self._name, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_SIGNS, critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
             .sign(self._key, hashes.SHA256())
         )
         self.pem = certificate.public_bytes(serialization.Encoding.PEM)
@@ -40,10 +48,12 @@ class _Authority:
             [x509.DNSName("localhost"), x509.IPAddress(ipaddress.IPv4Address("127.0.0.1"))]
         )
         usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         certificate = (
             _builder(subject, self._name, key.public_key())
             .add_extension(names, critical=False)
             .add_extension(usages, critical=False)
+            .add_extension(issuer, critical=False)
             .sign(self._key, hashes.SHA256())
         )
         path.with_suffix(".crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))

@@ -58,6 +58,19 @@ def test_a_stream_is_chunked_and_complete():
     assert (status, headers["transfer-encoding"], len(body)) == (200, "chunked", 620_001)
 
 
+def test_a_loop_whose_writelines_never_pauses_is_not_asked_for_it(monkeypatch):
+    def fail(self, pieces):
+        raise AssertionError("writelines")
+
+    async def run():
+        monkeypatch.setattr(asyncio.selector_events._SelectorSocketTransport, "writelines", fail)
+        async with serving(stream) as (_, port), connected(port) as client:
+            return await client.get()
+
+    _, _, body = asyncio.run(run())
+    assert len(body) == 620_001
+
+
 def test_a_stream_waits_for_a_client_that_reads_slowly():
     sent = 0
 

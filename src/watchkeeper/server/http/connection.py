@@ -47,6 +47,7 @@ class Connection(asyncio.Protocol):
         "_headers",
         "_hosts",
         "_in_head",
+        "_joins",
         "_listener",
         "_loop",
         "_other_method",
@@ -78,6 +79,7 @@ class Connection(asyncio.Protocol):
         self._client: tuple[str, int] | None = None
         self._server: tuple[str, int | None] | None = None
         self._scheme = "http"
+        self._joins = False
         self.peer: TlsPeer | None = None
         self.write_paused = False
         self._reading_paused = False
@@ -120,6 +122,8 @@ class Connection(asyncio.Protocol):
         """Take over a connection whose TLS handshake, if any, is done."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=self.limits.write_buffer)
+        # `writelines` of asyncio's own transports does not tell the protocol to pause (Python 3.12 and 3.13 at least).
+        self._joins = type(transport).__module__ == "asyncio.selector_events"
         peername = transport.get_extra_info("peername")
         if isinstance(peername, (tuple, list)) and len(peername) >= 2:
             self._client = (str(peername[0]), int(peername[1]))
@@ -366,8 +370,12 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
 
     def write_lines(self, pieces: tuple[bytes | memoryview, ...]) -> None:
-        """Send several pieces without joining them first."""
-        if self._transport is not None:
+        """Send several pieces, without joining them first where the transport can do that."""
+        if self._transport is None:
+            return
+        if self._joins:
+            self._transport.write(b"".join(pieces))
+        else:
             self._transport.writelines(pieces)
 
     async def drain(self) -> None:
