@@ -138,11 +138,9 @@ class CustomStatusStrategy(CustomStrategy, StatusStrategy):
 def _same_but_metadata(obj: Object, old: Object) -> bool:
     new = {k: v for k, v in obj.items() if k != "metadata"}
     before = {k: v for k, v in old.items() if k != "metadata"}
+    # Equal they may be, although one has true or 1.0 where the other has 1.
     if new != before:
         return False
-    # Equal they may be, although one has 2.0 where the other has 2.
-    if b".0" not in orjson.dumps(new):
-        return True
     return orjson.dumps(new, option=orjson.OPT_SORT_KEYS) == orjson.dumps(before, option=orjson.OPT_SORT_KEYS)
 
 
