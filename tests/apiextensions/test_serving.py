@@ -341,3 +341,18 @@ def test_numbers_beyond_64_bits_are_shown_with_the_digits_of_a_float(api: Any, k
     assert repr(api.call("GET", f"{path}/a").body["spec"]) == repr(shown)
     patched = api.call("PATCH", f"{path}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE).body
     assert (repr(patched["spec"]), patched["metadata"]["generation"]) == (repr(shown), 1)
+
+
+def test_rules_tell_of_values_that_fit_another_schema(api: Any, kit: Any) -> None:
+    positive = {"x-kubernetes-validations": [{"rule": "self > 0"}]}
+    path = api.install(kit.version(spec=kit.obj(n={"type": "string"}, other={"type": "integer"})))
+    api.call("POST", path, api.widget("a", {"n": "x"}))
+    changed = api.definition(kit.version(spec=kit.obj(n={"type": "integer"} | positive, other={"type": "integer"})))
+    definition = f"{DEFINITIONS}/widgets.{api.group}"
+    api.call("PATCH", definition, {"spec": changed["spec"]}, MERGE)
+    kit.eventually(lambda: api.call("POST", f"{path}?dryRun=All", api.widget("b", {"n": "x"})).status == 422)
+    answer = api.call("PATCH", f"{path}/a", {"spec": {"other": 1}}, MERGE)
+    assert [c["message"] for c in answer.body["details"]["causes"]] == [
+        'Invalid value: "integer": invalid data, expected int, got string evaluating rule: self > 0'
+    ]
+    assert api.call("PATCH", f"{path}/a", {"spec": {"n": 1}}, MERGE).status == 200

@@ -234,3 +234,90 @@ def test_patterns_that_are_none_keep_a_rule_from_being_made(rule: str) -> None:
     errors = [str(e) for e in _rules(_spec({"rule": rule}, s=TEXT)).errors({"spec": {"s": "a"}})]
     text = "rule compile error: program instantiation failed: error parsing regexp: unexpected ): `)`"
     assert errors == [f'spec: Invalid value: "object": {text}']
+
+
+def test_messages_see_the_old_value_itself_where_a_rule_beside_them_looks_at_it() -> None:
+    shown = "'was %d'.format([oldSelf])"
+
+    def details(*each: dict[str, Any], old: Any = None) -> list[str]:
+        schema = {"type": "object", "properties": {"n": {"type": "integer", "x-kubernetes-validations": list(each)}}}
+        return [e.detail for e in _rules(schema).errors({"n": 0}, old)]
+
+    alone = {"rule": "self > 0", "message": "plain", "messageExpression": shown}
+    beside = {"rule": "self >= oldSelf", "message": "shrunk"}
+    optional = {"rule": "oldSelf.orValue(9) < 1", "optionalOldSelf": True, "message": "plain"}
+    assert details(alone, old={"n": 5}) == ["plain"]
+    assert details(alone, beside) == ["plain"]
+    assert details(alone, beside, old={"n": 5}) == ["was 5", "shrunk"]
+    told = optional | {"messageExpression": "oldSelf.hasValue() ? 'had' : 'none'"}
+    assert details(told) == details(told, old={"n": 5}) == ["plain"]
+
+
+def test_null_is_a_value_among_items_and_in_maps() -> None:
+    def nullable(schema: dict[str, Any]) -> dict[str, Any]:
+        return schema | {"nullable": True}
+
+    date = nullable({"type": "string", "format": "date"})
+    rules = _rules(
+        _spec(
+            [
+                {"rule": "self.dates.exists(x, dyn(x) == null) && self.dates[0] > timestamp('2000-01-01T00:00:00Z')"},
+                {"rule": "self.numbers.all(x, dyn(x) == null || x > 1.0)"},
+                {"rule": "dyn(self.map.a) == null"},
+            ],
+            dates={"type": "array", "items": date},
+            numbers={"type": "array", "items": nullable({"type": "number"})},
+            map={"type": "object", "additionalProperties": nullable({"type": "array", "items": date})},
+        )
+    )
+    spec = {"dates": ["2024-01-01", None], "numbers": [None, 2], "map": {"a": None}}
+    assert rules.errors({"spec": spec}) == []
+    assert len(rules.errors({"spec": spec | {"numbers": [None, 1]}})) == 1
+
+
+def test_items_are_told_apart_by_their_keys_as_expressions_call_them() -> None:
+    item = {"type": "object", "properties": {"namespace": TEXT, "name": TEXT}}
+    keyed = {"type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    two = [{"name": "a", "namespace": "a"}, {"name": "b", "namespace": "b"}]
+    rules = _rules(_spec({"rule": "self.l == oldSelf.l"}, l=keyed))
+    assert rules.errors({"spec": {"l": two}}, {"spec": {"l": two[::-1]}}) == []
+    rules = _rules(_spec({"rule": "self.l == oldSelf.l"}, l=keyed | {"x-kubernetes-list-map-keys": ["namespace"]}))
+    assert rules.errors({"spec": {"l": two[:1]}}, {"spec": {"l": two[:1]}}) == []
+    assert len(rules.errors({"spec": {"l": two}}, {"spec": {"l": two}})) == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "problem"),
+    [
+        (INT, "x", "expected int, got string"),
+        (INT, {}, "expected int, got map[string]interface {}"),
+        (TEXT, 1, "expected string, got int64"),
+        (TEXT | {"format": "date"}, 1, "expected string, got int64"),
+        ({"type": "number"}, "x", "expected float, got string"),
+        ({"type": "boolean"}, 1.5, "expected bool, got float64"),
+        ({"type": "array", "items": INT}, "x", "expected an array for the provided schema with type=array"),
+        ({"type": "array", "items": INT}, [None], "got null for schema with nullable=false"),
+        ({"type": "object", "properties": {}}, [], "expected a map for the provided schema with type=object"),
+        ({"type": "object", "additionalProperties": INT}, {"a": True}, "expected int, got bool"),
+        (
+            {"x-kubernetes-int-or-string": True},
+            False,
+            "expected XIntOrString value to be either a string or integer",
+        ),
+    ],
+)
+def test_data_of_another_schema_do_not_fit(schema: dict[str, Any], value: Any, problem: str) -> None:
+    root = compile_rules(read_structural(_spec({"rule": "[self.x].size() == 1"}, x=schema)), strict=True)
+    assert root is not None
+    found = RuleSet(root).errors({"spec": {"x": value}}, {"spec": {"x": value}})
+    assert [e.detail for e in found] == [f"invalid data, {problem} evaluating rule: [self.x].size() == 1"]
+
+
+def test_what_does_not_fit_matters_only_to_rules_that_look_at_it() -> None:
+    rules = [{"rule": "self == oldSelf || true"}, {"rule": "self > oldSelf"}, {"rule": "true"}]
+    schema = {"type": "object", "properties": {"n": INT | {"x-kubernetes-validations": rules}}}
+    root = compile_rules(read_structural(schema), strict=True)
+    assert root is not None
+    assert [e.detail for e in RuleSet(root).errors({"n": 1}, {"n": "x"})] == [
+        "invalid data, expected int, got string evaluating rule: self > oldSelf"
+    ]

@@ -69,13 +69,24 @@ class Declared:
     """All structures at this node and below."""
     deep: Convert | None = None
     """Makes a value whose parts compare as the schema says; None when the data do as they are."""
+    strict: bool = False
+    """Whether data that do not fit the schema are looked for."""
+
+    def value_of(self, data: Any) -> Any:
+        """What expressions see of the data; an EvalError where they do not fit."""
+        if self.convert is None or data is None:
+            return data
+        try:
+            return self.convert(data)
+        except EvalError as problem:
+            return problem
 
     def child(self, step: str, node: Structural) -> Declared | None:
         """The node below: a property by its name, "@items" or "@values"."""
         if step in ("@items", "@values"):
             return self.element
         if escape(step) is None:
-            return declare(node, is_root=node.embedded)
+            return declare(node, is_root=node.embedded, strict=self.strict)
         return self.fields.get(step)
 
     def size_of(self, path: Path) -> Span | None:
@@ -95,23 +106,37 @@ class Declared:
         return Span(0, found.max_elements)
 
 
-def declare(node: Structural, *, is_root: bool) -> Declared | None:
-    """How expressions see a node; None when they do not."""
-    return _declare(node, is_root, "selfType")
+def declare(node: Structural, *, is_root: bool, strict: bool = False) -> Declared | None:
+    """How expressions see a node; None when they do not. `strict` is for data that may not fit the schema."""
+    return _declare(node, is_root, "selfType", strict)
 
 
-def _declare(node: Structural, is_root: bool, name: str) -> Declared | None:
+def _declare(node: Structural, is_root: bool, name: str, strict: bool) -> Declared | None:
+    found = _declare_any(node, is_root, name, strict)
+    if found is None:
+        return None
+    if strict:
+        found.strict = True
+        if found.deep is not None:
+            found.deep = _fitting(node, found.deep)
+        found.convert = _fitting(node, found.convert)
+    elif node.nullable:
+        found.convert, found.deep = _unless_null(found.convert), _unless_null(found.deep)
+    return found
+
+
+def _declare_any(node: Structural, is_root: bool, name: str, strict: bool) -> Declared | None:
     if node.int_or_string:
         longest = node.get("maxLength")
         most = max(longest, 0) * 4 if longest is not None else MAX_REQUEST - 2
         return Declared(types.DYN, most, 1, _integer_or_text)
     match node.type:
         case "array":
-            return _declare_list(node, name)
+            return _declare_list(node, name, strict)
         case "object":
             if node.additional is not None and not is_root:
-                return _declare_map(node, name)
-            return _declare_object(node, is_root, name)
+                return _declare_map(node, name, strict)
+            return _declare_object(node, is_root, name, strict)
         case "string":
             return _declare_string(node)
         case "boolean":
@@ -123,9 +148,16 @@ def _declare(node: Structural, is_root: bool, name: str) -> Declared | None:
     return None
 
 
-def _declare_list(node: Structural, name: str) -> Declared | None:
+def _unless_null(convert: Convert | None) -> Convert | None:
+    """The same for data that may be null."""
+    if convert is None or convert in _CHECKS:
+        return convert
+    return lambda value: None if value is None else convert(value)
+
+
+def _declare_list(node: Structural, name: str, strict: bool) -> Declared | None:
     item = node.items
-    element = _declare(item, item.embedded, f"{name}.@idx") if item is not None else None
+    element = _declare(item, item.embedded, f"{name}.@idx", strict) if item is not None else None
     if element is None:
         return None
     limit = node.get("maxItems")
@@ -139,7 +171,8 @@ def _list_maker(node: Structural, convert: Convert | None) -> Convert | None:
     if node.list_type == "set":
         return lambda value: SetList(map(convert, value) if convert is not None else value)
     if node.list_type == "map":
-        keys = node.list_map_keys
+        # The reference looks for the keys by the names that they have in expressions.
+        keys = tuple(escape(key) or key for key in node.list_map_keys)
         return lambda value: MapList(map(convert, value) if convert is not None else value, keys)
     if convert is not None:
         each = convert
@@ -149,9 +182,9 @@ def _list_maker(node: Structural, convert: Convert | None) -> Convert | None:
     return None
 
 
-def _declare_map(node: Structural, name: str) -> Declared | None:
+def _declare_map(node: Structural, name: str, strict: bool) -> Declared | None:
     assert node.additional is not None
-    element = _declare(node.additional, node.additional.embedded, f"{name}.@elem")
+    element = _declare(node.additional, node.additional.embedded, f"{name}.@elem", strict)
     if element is None:
         return None
     limit = node.get("maxProperties")
@@ -192,14 +225,14 @@ def with_type_and_metadata(node: Structural) -> dict[str, Structural]:
     return {**node.properties, "kind": _TEXT, "apiVersion": _TEXT, "metadata": names}
 
 
-def _declare_object(node: Structural, is_root: bool, name: str) -> Declared:
+def _declare_object(node: Structural, is_root: bool, name: str, strict: bool) -> Declared:
     properties = with_type_and_metadata(node) if is_root else node.properties
     required = frozenset(node.get("required") or ())
     struct = StructDef(name)
     found = Declared(types.struct(name), 0, 2, structs=[struct])
     for key, child in properties.items():
         escaped = escape(key)
-        inner = _declare(child, child.embedded, f"{name}.{escaped or key}")
+        inner = _declare(child, child.embedded, f"{name}.{escaped or key}", strict)
         if inner is None:
             continue
         if escaped is not None:
@@ -251,6 +284,42 @@ def _declare_string(node: Structural) -> Declared:
     return Declared(types.STRING, most, 2)
 
 
+_GO_TYPES = {
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
+_KINDS: dict[str, tuple[type, str]] = {
+    "object": (dict, "a map for the provided schema with type=object"),
+    "array": (list, "an array for the provided schema with type=array"),
+    "string": (str, "string"),
+    "boolean": (bool, "bool"),
+    "integer": (int, "int"),
+}
+
+
+def _fitting(node: Structural, convert: Convert | None) -> Convert:
+    """The same for data that the schema may not allow, where the types of Go are told."""
+    kind, words = _KINDS.get(node.type, (object, ""))
+
+    def check(value: Any) -> Any:
+        if value is None:
+            if node.nullable:
+                return None
+            raise EvalError("invalid data, got null for schema with nullable=false")
+        if node.int_or_string:
+            return _integer_or_text(value)
+        if kind is not object and value.__class__ is not kind:
+            found = "" if kind in (dict, list) else f", got {_GO_TYPES[value.__class__]}"
+            raise EvalError(f"invalid data, expected {words}{found}")
+        return convert(value) if convert is not None else value
+
+    return check
+
+
 def _integer(value: Any) -> Any:
     """An integer as it is; a float is none to expressions, even if validation takes 2.0 for one."""
     if value.__class__ is float:
@@ -259,7 +328,7 @@ def _integer(value: Any) -> Any:
 
 
 def _integer_or_text(value: Any) -> Any:
-    if value.__class__ is float:
+    if value is not None and value.__class__ not in (int, str):
         raise EvalError("invalid data, expected XIntOrString value to be either a string or integer")
     return value
 
@@ -270,7 +339,7 @@ _CHECKS: tuple[Convert | None, ...] = (_integer, _integer_or_text)
 
 def _to_double(value: Any) -> float:
     if value.__class__ not in (int, float):
-        raise EvalError(f"invalid data, expected float, got {type(value).__name__}")
+        raise EvalError(f"invalid data, expected float, got {_GO_TYPES[value.__class__]}")
     return float(value)
 
 

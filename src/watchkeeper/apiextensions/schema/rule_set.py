@@ -41,6 +41,11 @@ class RuleSet:
         return quick_sizes(self.root)
 
     @functools.cached_property
+    def look_back(self) -> bool:
+        """Whether any rule looks at old values."""
+        return self.root.looks_back
+
+    @functools.cached_property
     def _asks_size(self) -> bool:
         return any(size != NO_LIMIT for size in self.quick_sizes.values())
 
@@ -118,15 +123,12 @@ class _Run:
     ) -> None:
         declared = rules.declared
         assert declared is not None
-        convert = declared.convert
-        try:
-            now = convert(value) if convert is not None else value
-            before = convert(old) if convert is not None and old is not None else old
-        except EvalError as problem:
-            for compiled in rules.rules:
-                if compiled.program is not None:
-                    self.invalid(rules, path, f"{problem} evaluating rule: {_shown(compiled.rule)}")
-            return
+        now, before = declared.value_of(value), declared.value_of(old)
+        fits = now.__class__ is not EvalError and before.__class__ is not EvalError
+        # Messages see the old value as it is, and only where a rule beside them looks at it.
+        for_messages = {"self": now}
+        if old is not None and rules.uses_old:
+            for_messages["oldSelf"] = before
         for compiled in rules.rules:
             optional = bool(compiled.rule.optional_old_self)
             if compiled.program is None or (compiled.uses_old and old is None and not optional):
@@ -136,13 +138,14 @@ class _Run:
             bound = before
             if optional and compiled.uses_old:
                 bound = NONE if old is None else Optional(before)
-            if compiled.quick is not None and self.size <= self.quick_sizes.get(id(compiled), -1):
+            if fits and compiled.quick is not None and self.size <= self.quick_sizes.get(id(compiled), -1):
                 try:
                     if compiled.quick(now, bound) is True:
                         continue
                 except Exception:  # the interpreter knows what is the matter
                     pass
-            self.exact(rules, compiled, now, bound, value, path, here, parent)
+            variables = {"self": now, "oldSelf": bound}
+            self.exact(rules, compiled, variables, for_messages, value, path, here, parent)
 
     def invalid(self, rules: RuleNode, path: str, text: str) -> None:
         self.errors.append(invalid(path or NO_FIELD, rules.node.type, text))
@@ -151,8 +154,8 @@ class _Run:
         self,
         rules: RuleNode,
         compiled: CompiledRule,
-        now: Any,
-        before: Any,
+        variables: dict[str, Any],
+        for_messages: dict[str, Any],
         value: Any,
         path: str,
         here: Correlation | None,
@@ -160,7 +163,6 @@ class _Run:
     ) -> None:
         """Run one rule with an account of its cost, and tell what comes of it."""
         assert compiled.program is not None
-        variables = {"self": now, "oldSelf": before}
         shown = _shown(compiled.rule)
         try:
             result, cost = compiled.program.evaluate(variables)
@@ -179,7 +181,7 @@ class _Run:
             self.invalid(rules, path, f"'{problem}': {words}: {shown}")
             raise _OutOfBudget from None
         if result is not True:
-            self.broken(rules, compiled, variables, value, path, here, parent)
+            self.broken(rules, compiled, for_messages, value, path, here, parent)
 
     def pay(self, rules: RuleNode, cost: int, path: str) -> None:
         if cost > self.budget:

@@ -105,6 +105,17 @@ class RuleNode:
     items: RuleNode | None
     rest: RuleNode | None
 
+    @property
+    def uses_old(self) -> bool:
+        """Whether any rule at the node looks at the old value."""
+        return any(compiled.uses_old for compiled in self.rules)
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether any rule at the node or below does."""
+        inner = (*self.fields.values(), self.items, self.rest)
+        return self.uses_old or any(node is not None and node.looks_back for node in inner)
+
 
 def has_rules(node: Structural | None) -> bool:
     """Whether there is any rule at a node or below."""
@@ -113,11 +124,11 @@ def has_rules(node: Structural | None) -> bool:
     return bool(node.rules) or any(has_rules(child) for child in node.children())
 
 
-def compile_rules(node: Structural, *, is_root: bool = True) -> RuleNode | None:
-    """Compile all rules of a schema; None when there are none."""
+def compile_rules(node: Structural, *, is_root: bool = True, strict: bool = False) -> RuleNode | None:
+    """Compile all rules of a schema; None when there are none. `strict` ones are for data that may not fit it."""
     if not has_rules(node):
         return None
-    return _compile_node(node, declare(node, is_root=is_root), is_root)
+    return _compile_node(node, declare(node, is_root=is_root, strict=strict), is_root)
 
 
 def _compile_node(node: Structural, declared: Declared | None, is_root: bool) -> RuleNode:

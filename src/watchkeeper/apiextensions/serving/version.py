@@ -117,6 +117,13 @@ class CompiledVersion:
         found = compile_rules(self.root) if self.root is not None else None
         return RuleSet(found) if found is not None else None
 
+    @functools.cached_property
+    def _strict_rules(self) -> RuleSet:
+        """The rules for objects that are from the time of another schema."""
+        found = compile_rules(self.root, strict=True) if self.root is not None else None
+        assert found is not None
+        return RuleSet(found)
+
     # -- decoding ---------------------------------------------------------------------------------------------
 
     def decode(self, obj: Object, unknown: list[str] | None) -> Object:
@@ -220,8 +227,8 @@ class CompiledVersion:
         found = check(obj, "")
         return [] if found and check(old, "") else found
 
-    @staticmethod
     def _rule_errors(
+        self,
         rules: RuleSet,
         obj: Object,
         old: Object | None,
@@ -231,4 +238,7 @@ class CompiledVersion:
     ) -> list[FieldError]:
         if any(error.type in _BLOCKING for error in errors):
             return [invalid("<nil>", None, _NOT_CHECKED)]
+        # Only what is not held against an update can be of other types than the schema says.
+        if old is not None and not (self._is_valid(obj) and (not rules.look_back or self._is_valid(old))):
+            rules = self._strict_rules
         return rules.errors(obj, old, correlation=correlation, warn=warn)
