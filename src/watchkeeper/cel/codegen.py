@@ -121,7 +121,7 @@ class _Writer:
         key, convert = node.field, None
         if target.kind is Kind.STRUCT:
             found = self.environment.field_def(target.name, node.field)
-            if found is None:
+            if found is None or (found.strict and node.test_only):
                 raise _Unsupported
             key, convert = found.key, found.convert
             if node.test_only:

@@ -26,6 +26,7 @@ class FieldDef:
     """A field of a structure: its key in the data, its type, and what makes a value of the data.
 
     `nullable`: the data may have null there, which counts as absent. `holds_null`: it counts as a value, as in maps.
+    `strict`: who asks whether the field is there learns of a value that does not fit.
     """
 
     key: str
@@ -33,6 +34,7 @@ class FieldDef:
     convert: Convert | None = None
     nullable: bool = False
     holds_null: bool = False
+    strict: bool = False
 
 
 @dataclass(slots=True)
@@ -127,7 +129,17 @@ class Environment(Structures):
             return super().tester(struct_name, field)
         key = found.key
         has = op.has_field if found.holds_null else op.has_set_field
-        return lambda operand: has(operand, key)
+        if not found.strict or found.convert is None:
+            return lambda operand: has(operand, key)
+        convert = found.convert
+
+        def test(operand: Any) -> Any:
+            there = has(operand, key)
+            if there:
+                convert(operand[key])
+            return there
+
+        return test
 
     def deepen(self, t: Type) -> Convert | None:
         """What has to be done to a value of a type before it is compared; None for nothing."""

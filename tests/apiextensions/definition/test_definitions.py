@@ -260,6 +260,20 @@ def test_a_rule_is_shown_as_the_reference_has_it() -> None:
     assert 'Invalid value: {"Rule":"self.size \\u003e \'a\'","Message":"","MessageExpression":"",' in str(error)
 
 
+def test_a_new_version_may_not_be_as_expensive_as_the_old_ones_are() -> None:
+    def expensive(count: int) -> dict[str, Any]:
+        rule = {"rule": "true", "messageExpression": " + ".join(f"self[{i}]" for i in range(count))}
+        listing = {"type": "array", "items": {"type": "string"}, "x-kubernetes-validations": [rule]}
+        return {"type": "object", "properties": {"l": listing}}
+
+    def served(count: int, name: str = "v1") -> dict[str, Any]:
+        return _version(name=name, storage=name == "v1", schema=expensive(count))
+
+    old = _definition(served(8), served(8, "v2"))
+    new = _definition(served(8), served(7, "v2"), served(8, "v3"))
+    assert [e.field.split(".")[1] for e in definition_update_errors(new, old)] == ["versions[2]"]
+
+
 def test_expensive_rules_are_refused() -> None:
     rule = {"rule": "self.l.all(x, self.l.all(y, x == y))"}
     spec = {
@@ -425,6 +439,42 @@ def test_a_default_whose_metadata_is_none_is_wrong_at_its_metadata() -> None:
     where = "spec.validation.openAPIV3Schema.properties[spec].properties[x].default.metadata"
     words = "json: cannot unmarshal array into Go value of type v1.ObjectMeta"
     assert _errors(_version(schema=schema)) == [f"{where}: Invalid value: []: {words}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "where", "problem"),
+    [
+        (
+            "name",
+            {"type": "string", "default": "a%"},
+            "default",
+            "metadata.name: Invalid value: \"a%\": may not contain '%'",
+        ),
+        (
+            "name",
+            {"type": "integer", "default": 1},
+            "default",
+            'metadata: Invalid value: {"name":1}: '
+            "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string",
+        ),
+        (
+            "finalizers",
+            {"type": "array", "items": {"type": "string", "default": "a/b/c"}},
+            "items.default",
+            'metadata.finalizers: Invalid value: "a/b/c": ',
+        ),
+    ],
+)
+def test_defaults_within_metadata_of_resources_make_valid_metadata(
+    name: str, value: Any, where: str, problem: str
+) -> None:
+    kind = {"type": "object", "x-kubernetes-embedded-resource": True}
+    metadata = {"type": "object", "properties": {name: value}}
+    schema = _schema({"type": "object", "properties": {"x": {**kind, "properties": {"metadata": metadata}}}})
+    path = f"spec.validation.openAPIV3Schema.properties[spec].properties[x].properties[metadata].properties[{name}]"
+    (error,) = _errors(_version(schema=schema))
+    assert error.startswith(f"{path}.{where}: Invalid value: ")
+    assert f": must result in valid metadata: {problem}" in error
 
 
 def test_whole_numbers_in_defaults_are_written_without_a_fraction() -> None:

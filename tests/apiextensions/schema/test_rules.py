@@ -321,3 +321,16 @@ def test_what_does_not_fit_matters_only_to_rules_that_look_at_it() -> None:
     assert [e.detail for e in RuleSet(root).errors({"n": 1}, {"n": "x"})] == [
         "invalid data, expected int, got string evaluating rule: self > oldSelf"
     ]
+    root = compile_rules(read_structural(_spec({"rule": "has(self.n)"}, n=INT)), strict=True)
+    assert root is not None
+    assert [e.detail for e in RuleSet(root).errors({"spec": {"n": "x"}})] == [
+        "invalid data, expected int, got string evaluating rule: has(self.n)"
+    ]
+
+
+def test_kind_and_version_of_the_root_always_count_as_changed() -> None:
+    schema = {"type": "object", "properties": {"kind": TEXT | {"x-kubernetes-validations": [{"rule": "self == 'B'"}]}}}
+    root, warnings, value = read_structural(schema), list[str](), {"kind": "A"}
+    found = _rules(schema).errors(value, value, correlation=Correlation(root, value, value), warn=warnings.append)
+    assert [str(e) for e in found] == ["kind: Invalid value: \"A\": failed rule: self == 'B'"]
+    assert warnings == []

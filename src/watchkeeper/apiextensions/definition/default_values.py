@@ -23,6 +23,10 @@ from watchkeeper.meta.field import FieldError, aggregate, in_key_order, invalid
 _META = frozenset({"metadata", "apiVersion", "kind"})
 
 
+_Meta = tuple[str | None, ...] | None
+"""Where in the kind, apiVersion or metadata of a resource a node is, None standing for an item; None for outside."""
+
+
 def default_errors(root: Structural, path: str, *, require_pruned: bool) -> list[FieldError]:
     """What is wrong with the defaults of a schema and all below. Defaults in map values are told of elsewhere."""
     errors: list[FieldError] = []
@@ -30,8 +34,7 @@ def default_errors(root: Structural, path: str, *, require_pruned: bool) -> list
     return errors
 
 
-def _walk(node: Structural, path: str, meta: str | None, errors: list[FieldError], pruned: bool) -> None:
-    """`meta`: which of kind, apiVersion and metadata the node is or is in; None for outside."""
+def _walk(node: Structural, path: str, meta: _Meta, errors: list[FieldError], pruned: bool) -> None:
     if node.embedded:
         meta = None
     if node.has_default:
@@ -41,11 +44,15 @@ def _walk(node: Structural, path: str, meta: str | None, errors: list[FieldError
         found = _metadata_default(node, where, meta) if meta is not None else _resource_errors(node, where)
         errors += found or _value_errors(node, where)
     if node.items is not None and not node.items.plain:
-        _walk(node.items, f"{path}.items", meta, errors, pruned)
+        _walk(node.items, f"{path}.items", None if meta is None else (*meta, None), errors, pruned)
     for name, child in node.properties.items():
         if child.plain:
             continue
-        inner = name if node.embedded and name in _META else meta
+        inner: _Meta = None
+        if meta is not None:
+            inner = (*meta, name)
+        elif node.embedded and name in _META:
+            inner = (name,)
         _walk(child, f"{path}.properties[{name}]", inner, errors, pruned)
 
 
@@ -100,15 +107,22 @@ def _resource_errors(node: Structural, where: str) -> list[FieldError]:
     return errors
 
 
-def _metadata_default(node: Structural, where: str, meta: str) -> list[FieldError]:
+def _metadata_default(node: Structural, where: str, place: tuple[str | None, ...]) -> list[FieldError]:
     """A default within the metadata of a resource has to make valid metadata of it."""
-    resource: dict[str, Any] = {"apiVersion": "validation/v1", "kind": "Validation"}
-    if meta != "metadata":
-        resource[meta] = node.default
-    wrong = resource_errors(resource, "")
-    if not wrong:
-        return []
-    return [invalid(where, in_key_order(node.default), f"must result in valid metadata: {aggregate(wrong)}")]
+    value = copy.deepcopy(node.default)
+    for step in reversed(place):
+        value = [value] if step is None else {step: value}
+    resource: dict[str, Any] = {"apiVersion": "validation/v1", "kind": "Validation", **value}
+    try:
+        coerce_resource(resource, None, "")
+    except CoercionError as problem:
+        wrong = str(problem)
+    else:
+        found = resource_errors(resource, "")
+        if not found:
+            return []
+        wrong = aggregate(found)
+    return [invalid(where, in_key_order(node.default), f"must result in valid metadata: {wrong}")]
 
 
 def _value_errors(node: Structural, where: str) -> list[FieldError]:

@@ -115,7 +115,9 @@ def _options_of_update(spec: DefinedSpec, old_spec: DefinedSpec, old: Object) ->
     review_versions = webhook.get("conversionReviewVersions") or []
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")
     allow_invalid_bundle = not is_true(old, ESTABLISHED) or bool(bundle and ca_bundle_errors(bundle, ""))
-    unchanged = frozenset(v.name for v in spec.versions if same(spec.schema_of(v.name), old_spec.schema_of(v.name)))
+    known = {v.name for v in old_spec.versions}
+    kept = (v.name for v in spec.versions if v.name in known)
+    unchanged = frozenset(name for name in kept if same(spec.schema_of(name), old_spec.schema_of(name)))
     return SpecOptions(
         requirements=Requirements(unchanged=unchanged),
         known_review_version=not review_versions or accepts_known_review(review_versions),

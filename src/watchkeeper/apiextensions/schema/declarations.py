@@ -238,7 +238,9 @@ def _declare_object(node: Structural, is_root: bool, name: str, strict: bool) ->
         if escaped is not None:
             found.fields[key] = inner
             for spelling in spellings(key):
-                struct.fields[spelling] = FieldDef(key, inner.type, inner.convert, nullable=child.nullable)
+                struct.fields[spelling] = FieldDef(
+                    key, inner.type, inner.convert, nullable=child.nullable, strict=strict
+                )
             found.structs += inner.structs
         if key in required and not child.has_default:
             found.min_size += len(key.encode()) + inner.min_size + 4

@@ -22,6 +22,8 @@ from watchkeeper.meta.field import OMIT_VALUE, ErrorType, FieldError, forbidden,
 
 MAX_MESSAGE_BYTES = 5 * 1024
 NO_FIELD = "<nil>"
+_OF_ITS_TYPE = ("apiVersion", "kind")
+"""Fields of a resource that count as changed: both states have been converted to the same version."""
 Warn = Callable[[str], None]
 
 
@@ -116,6 +118,8 @@ class _Run:
                     continue
                 inner, where = rules.rest, f"{path}[{key}]"
             child, nearest = (here.key(key), here) if here is not None else (None, parent)
+            if parent is None and key in _OF_ITS_TYPE:
+                child = nearest = None
             self.node(inner, item, old_fields.get(key), where, child, nearest)
 
     def rules_of(
