@@ -150,6 +150,32 @@ def test_an_error_says_what_went_wrong(source: str, message: str) -> None:
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(
+    ("source", "cost"),
+    [
+        ("double(5) < 10.0", 1),
+        ("duration('1h') == duration('60m')", 1),
+        ("[5, 1, 2, 3].reverse() == [3, 2, 1, 5]", 16),
+        ("lists.range(0) == []", 11),
+        ("[].sortBy(e, e) == []", 14),
+        ("dyn([1, 2, 3, 4]).flatten() == [1, 2, 3, 4]", 16),
+        ("{'a': 1} == m", 2),
+        ("l[0] in ['x', 'y']", 2),
+        ("l[3] in []", 0),
+        ("m.exists_one(k, m[k] == 1)", 8),
+        ("m.exists_one(k, m[k] == 2)", 6),
+        ("m.a == 1 ? m.a : m.b", 4),
+        ("optional.of('a').or(optional.of('a')).hasValue()", 2),
+        ("m.?b == optional.none()", 3),
+        ("m.?a.orValue(2) == 1", 3),
+        ("l.all(x, x == 'x' || m.b == 1) || true", 15),
+        ("{'a': m}.a.a == 1", 35),
+    ],
+)
+def test_what_is_constant_or_looked_up_for_another_expression_costs_nothing(source: str, cost: int) -> None:
+    assert ENV.compile(source).evaluate(dict(DATA))[1] == cost
+
+
 def test_evaluation_stops_when_it_costs_too_much() -> None:
     program = ENV.compile("l.all(x, l.all(y, l.all(z, x + y + z != '')))")
     big = {**DATA, "l": ["abc"] * 60}

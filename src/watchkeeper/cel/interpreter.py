@@ -13,6 +13,7 @@ from watchkeeper.cel import operators as op
 from watchkeeper.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr
 from watchkeeper.cel.costs import LIST, MAP, SELECT, STRUCT, call_cost
 from watchkeeper.cel.decls import Function, Overload
+from watchkeeper.cel.folding import base_cost, constant_of, is_attribute, is_conditional, searched_list
 from watchkeeper.cel.refusals import go_type, no_overload
 from watchkeeper.cel.types import Kind, contains_dyn
 from watchkeeper.cel.values import CostLimitExceeded, EvalError, NoSuchOverload, Optional, runtime_type
@@ -65,10 +66,13 @@ class Interpreter:
 
     def plan(self, node: Expr) -> Evaluate:
         """A function that evaluates the expression. It raises EvalError and CostLimitExceeded."""
+        found = constant_of(node)
+        if found is not None:
+            value = found[0]
+            return lambda _: value
         match node:
             case Literal():
-                value = node.value
-                return lambda _: value
+                raise AssertionError(node)
             case Ident():
                 return self._plan_ident(node)
             case Select():
@@ -85,9 +89,6 @@ class Interpreter:
                 return self._plan_loop(node)
 
     def _plan_ident(self, node: Ident) -> Evaluate:
-        if node.constant is not ...:
-            constant = node.constant
-            return lambda _: constant
         name = node.name
 
         def run(a: Activation) -> Any:
@@ -103,9 +104,9 @@ class Interpreter:
         return run
 
     def _plan_select(self, node: Select) -> Evaluate:
-        operand = self.plan(node.operand)
         if node.field == "":
-            return operand
+            return self.plan(node.operand)
+        operand = self._plan_container(node.operand)
         target = node.operand.type
         if target.kind is Kind.OPAQUE and target.params and target.params[0].kind is Kind.STRUCT:
             return self._plan_chained_select(operand, target.params[0].name, node)
@@ -125,49 +126,95 @@ class Interpreter:
 
         return run
 
+    def _plan_container(self, node: Expr) -> Evaluate:
+        """What a field or an item is taken of."""
+        operand = self.plan(node)
+        if is_attribute(node) or is_conditional(node):
+            return operand
+
+        def run(a: Activation) -> Any:
+            value = operand(a)
+            a.pay(SELECT)
+            return value
+
+        return run
+
+    def _plan_unpaid(self, node: Expr) -> Evaluate:
+        """What is looked up on behalf of another expression."""
+        operand, cost = self.plan(node), base_cost(node)
+        if not cost:
+            return operand
+
+        def run(a: Activation) -> Any:
+            a.cost -= cost
+            return operand(a)
+
+        return run
+
     def _plan_call(self, node: Call) -> Evaluate:
         special = self._SPECIAL.get(node.function)
         if special is not None:
             return special(self, node)
+        if node.function in _INDEXING:
+            return self._plan_index(node)
         operands = [self.plan(o) for o in node.operands]
         function = node.function
+        if (items := searched_list(node)) is not None:
+            return _plan_search(operands[0], items)
         overloads = [self.functions[function].by_id(o) for o in node.overloads]
-        dynamic = len(overloads) > 1 or any(contains_dyn(o.type) for o in node.operands)
-        if not dynamic:
-            chosen = overloads[0]
-
-            def run_one(a: Activation) -> Any:
-                args = [o(a) for o in operands]
-                result = _invoke(chosen, args)
-                a.pay(call_cost(function, chosen.id, args, result))
-                return result
-
-            return run_one
+        known = node.overloads[0] if len(overloads) == 1 else ""
+        dynamic = not known or any(contains_dyn(o.type) for o in node.operands)
         operator = op.BINARY.get(function)
-        if operator is not None:
+        if operator is not None and (dynamic or function in _EQUALITY):
             return self._plan_operator(node, operator, operands)
         candidates = [o for o in self.functions[function].overloads if o.member == (node.target is not None)]
 
-        def run_dynamic(a: Activation) -> Any:
-            args = [o(a) for o in operands]
-            found = _dispatch(function, candidates, args)
-            result = _invoke(found, args)
-            a.pay(call_cost(function, found.id, args, result))
+        def run(a: Activation) -> Any:
+            args = _arguments(a, operands, function, known)
+            try:
+                chosen = _dispatch(function, candidates, args) if dynamic else overloads[0]
+                result = _invoke(chosen, args)
+            except EvalError as problem:
+                _pay_failed(a, function, known, args, problem)
+                raise
+            a.pay(call_cost(function, known, args, result))
             return result
 
-        return run_dynamic
+        return run
 
     def _plan_operator(self, node: Call, operator: Callable[[Any, Any], Any], operands: list[Evaluate]) -> Evaluate:
-        first, second = operands
-        function, first_overload = node.function, node.overloads[0]
+        function = node.function
+        known = _EQUALITY.get(function) or (node.overloads[0] if len(node.overloads) == 1 else "")
 
         def run(a: Activation) -> Any:
-            args = [first(a), second(a)]
+            args = _arguments(a, operands, function, known)
+            try:
+                result = operator(*args)
+            except EvalError as problem:
+                _pay_failed(a, function, known, args, problem)
+                if problem.__class__ is NoSuchOverload and not str(problem).startswith("no such overload:"):
+                    raise no_overload(function, [runtime_type(arg) for arg in args]) from None
+                raise
+            a.pay(call_cost(function, known, args, result))
+            return result
+
+        return run
+
+    def _plan_index(self, node: Call) -> Evaluate:
+        container, key = self._plan_container(node.args[0]), self._plan_unpaid(node.args[1])
+        function, optional = node.function, node.function == "_[?_]"
+        operator = op.BINARY[function]
+
+        def run(a: Activation) -> Any:
+            args = [container(a), key(a)]
+            if not optional:
+                a.pay(SELECT)
             try:
                 result = operator(*args)
             except NoSuchOverload:
                 raise no_overload(function, [runtime_type(arg) for arg in args]) from None
-            a.pay(call_cost(function, _operator_overload(first_overload, args), args, result))
+            if optional and result.present:
+                a.pay(SELECT)
             return result
 
         return run
@@ -197,7 +244,8 @@ class Interpreter:
         return run
 
     def _plan_conditional(self, node: Call) -> Evaluate:
-        condition, yes, no = (self.plan(a) for a in node.args)
+        condition = self.plan(node.args[0])
+        yes, no = (self._plan_unpaid(a) for a in node.args[1:])
         return lambda a: yes(a) if op.truth(condition(a)) else no(a)
 
     def _plan_not_strictly_false(self, node: Call) -> Evaluate:
@@ -221,15 +269,14 @@ class Interpreter:
 
         def run(a: Activation) -> Optional:
             found: Optional = operand(a)
-            a.pay(SELECT)
             if not found.present:
                 return found
-            return Optional(read(found.value)) if test(found.value) else Optional(present=False)
+            return _select_present(a, found.value, read, test)
 
         return run
 
     def _plan_optional_select(self, node: Call) -> Evaluate:
-        operand, field = self.plan(node.args[0]), node.args[1]
+        operand, field = self._plan_container(node.args[0]), node.args[1]
         assert isinstance(field, Literal)
         name = field.value
         inner = node.args[0].type
@@ -239,12 +286,11 @@ class Interpreter:
 
         def run(a: Activation) -> Optional:
             value = operand(a)
-            a.pay(SELECT)
             if isinstance(value, Optional):
                 if not value.present:
                     return value
                 value = value.value
-            return Optional(read(value)) if test(value) else Optional(present=False)
+            return _select_present(a, value, read, test)
 
         return run
 
@@ -267,7 +313,6 @@ class Interpreter:
             value = target(a)
             if not isinstance(value, Optional):
                 raise NoSuchOverload
-            a.pay(1)
             if value.present:
                 return value.value if unwrap else value
             return fallback(a)
@@ -289,13 +334,13 @@ class Interpreter:
 
         def run(a: Activation) -> list[Any]:
             out: list[Any] = []
+            a.pay(LIST)
             for element, optional in elements:
                 value = element(a)
                 if not optional:
                     out.append(value)
                 elif _optional(value).present:
                     out.append(value.value)
-            a.pay(LIST)
             return out
 
         return run
@@ -305,6 +350,7 @@ class Interpreter:
 
         def run(a: Activation) -> dict[Any, Any]:
             out: dict[Any, Any] = {}
+            a.pay(MAP)
             for key_of, value_of, optional in entries:
                 key, value = op.key_of(key_of(a)), value_of(a)
                 if optional:
@@ -312,7 +358,6 @@ class Interpreter:
                         continue
                     value = value.value
                 out[key] = value
-            a.pay(MAP)
             return out
 
         return run
@@ -323,6 +368,7 @@ class Interpreter:
 
         def run(a: Activation) -> Any:
             values: dict[str, Any] = {}
+            a.pay(STRUCT)
             for field, value_of, optional in fields:
                 value = value_of(a)
                 if optional:
@@ -330,7 +376,6 @@ class Interpreter:
                         continue
                     value = value.value
                 values[field] = value
-            a.pay(STRUCT)
             return self.structures.build(name, values)
 
         return run
@@ -366,14 +411,50 @@ class Interpreter:
         return run
 
 
-def _operator_overload(overload_id: str, args: list[Any]) -> str:
-    """The overload that an operator had for these values, as far as its cost is concerned."""
-    word = overload_id.partition("_")[0]
-    if word == "in":
-        return "in_list" if isinstance(args[1], list) else "in_map"
-    if word in ("add", "less", "greater") and isinstance(args[0], str | bytes):
-        return f"{'add' if word == 'add' else 'less'}_{'string' if isinstance(args[0], str) else 'bytes'}"
-    return overload_id
+_EQUALITY = {"_==_": "equals", "_!=_": "not_equals"}
+_INDEXING = ("_[_]", "_[?_]")
+
+
+def _plan_search(operand: Evaluate, items: list[Any]) -> Evaluate:
+    """Whether a value is in a constant list; in an empty one there is none, whatever the value."""
+    if not items:
+        return lambda _: False
+    return lambda a: op.contains(operand(a), items)
+
+
+def _select_present(a: Activation, value: Any, read: FieldReader, test: FieldReader) -> Optional:
+    if not test(value):
+        return Optional(present=False)
+    a.pay(SELECT)
+    return Optional(read(value))
+
+
+def _arguments(a: Activation, operands: list[Evaluate], function: str, overload_id: str) -> list[Any]:
+    """The arguments of a call. One that is an error fails the call; of two, both are worked out before."""
+    args: list[Any] = []
+    error: EvalError | None = None
+    for operand in operands:
+        try:
+            args.append(operand(a))
+        except EvalError as problem:
+            args.append(problem)
+            error = error or problem
+            if len(operands) > 2:
+                break
+    if error is None:
+        return args
+    if len(args) == len(operands):
+        _pay_failed(a, function, overload_id, args, error)
+    raise error
+
+
+def _pay_failed(a: Activation, function: str, overload_id: str, args: list[Any], problem: EvalError) -> None:
+    """A call that comes to an error costs what it would cost otherwise."""
+    try:
+        cost = call_cost(function, overload_id, args, problem)
+    except (AttributeError, TypeError):
+        cost = 1
+    a.pay(cost)
 
 
 def _iterate(value: Any, two: bool) -> Any:

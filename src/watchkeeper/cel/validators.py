@@ -23,7 +23,7 @@ from watchkeeper.cel.values import EvalError, NoSuchOverload
 
 _CONVERSIONS: dict[str, Callable[[object], object]] = {"duration": to_duration, "timestamp": to_timestamp}
 
-_CONSTANT_CONVERSIONS: dict[str, Callable[[object], object]] = {
+CONSTANT_CONVERSIONS: dict[str, Callable[[object], object]] = {
     **_CONVERSIONS,
     "bool": to_bool,
     "bytes": to_bytes,
@@ -100,7 +100,7 @@ def _constant(node: Expr) -> tuple[object] | None:
     found = [_constant(child) for child in children(node)]
     if not isinstance(node, Call) or len(found) != 1 or found[0] is None:
         return None
-    convert = _CONSTANT_CONVERSIONS.get(node.function)
+    convert = CONSTANT_CONVERSIONS.get(node.function)
     if convert is None or node.target is not None:
         return None
     try:
