@@ -33,7 +33,6 @@ WIDGET = _spec(
         "additionalProperties": {"type": "object", "properties": {"k": {"type": "integer"}}},
     },
     free={"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-    open={"type": "object", "additionalProperties": True},
     port={"x-kubernetes-int-or-string": True},
     maybe={"type": "string", "nullable": True},
     with_default={"type": "string", "default": "x"},
@@ -79,10 +78,15 @@ def test_what_is_preserved_keeps_everything_inside() -> None:
     assert unknown == []
 
 
-def test_an_open_map_keeps_its_keys_but_nothing_is_known_of_what_is_inside() -> None:
-    found, unknown = _normalize(WIDGET, {"spec": {"open": {"a": 1, "b": {"c": 1}}}})
-    assert found == {"spec": {"open": {"a": 1, "b": {}}}}
-    assert unknown == ["spec.open.b.c"]
+@pytest.mark.parametrize("additional", [True, False])
+@pytest.mark.parametrize("preserve", [True, None])
+def test_a_map_of_anything_or_nothing_keeps_its_keys_and_nothing_is_known_of_what_is_inside(
+    additional: bool, preserve: bool | None
+) -> None:
+    kind = {"type": "object", "additionalProperties": additional, "x-kubernetes-preserve-unknown-fields": preserve}
+    found, unknown = _normalize(_spec(map=kind), {"spec": {"map": {"a": 1, "b": {"c": 1}, "d": [{"e": 1}]}}})
+    assert found == {"spec": {"map": {"a": 1, "b": {}, "d": [{}]}}}
+    assert unknown == ["spec.map.b.c", "spec.map.d[0].e"]
 
 
 @pytest.mark.parametrize(

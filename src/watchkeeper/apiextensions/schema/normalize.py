@@ -36,9 +36,9 @@ def compile_normalizer(root: Structural | None, *, is_root: bool = True) -> Walk
 
 def _action(node: Structural) -> Walk:
     """What to do with a value that is not null."""
-    if node.preserve and not node.properties and node.items is None and node.additional is None:
+    if node.preserve and not node.properties and node.items is None and not node.has_additional:
         return _any
-    if node.properties or node.open_map or node.embedded or node.type == "object":
+    if node.properties or node.has_additional or node.embedded or node.type == "object":
         return _object(node)
     if node.items is not None or node.type == "array":
         return _array(node)
@@ -158,8 +158,8 @@ def _object(node: Structural, *, top: bool = False) -> Walk:
     if node.additional is not None:
         rest = _action(node.additional)
         rest_drops_null = _drops_null(node.additional)
-    elif node.open_map:
-        # additionalProperties: true says nothing of the values, so what is inside them is not specified.
+    elif node.has_additional:
+        # Neither true nor false says anything of the values, so what is inside them is not specified.
         rest = _foreign
     elif node.preserve:
         rest = _any
