@@ -316,3 +316,29 @@ def test_a_deprecated_version_warns(api: Any, kit: Any) -> None:
     assert api.call("GET", api.path("v1beta1")).warnings == [words]
     assert api.call("GET", api.path("v1alpha1")).warnings == ['299 - "moved on"']
     assert api.call("GET", api.path("v1")).warnings == []
+
+
+def test_objects_at_a_version_that_has_gone_cannot_be_read_until_it_is_back(api: Any, kit: Any) -> None:
+    old, new = kit.version("v1"), kit.version("v2", storage=False)
+    api.install(old, new)
+    definition = f"{DEFINITIONS}/widgets.{api.group}"
+
+    def set_versions(*versions: Any) -> None:
+        assert api.call("PATCH", definition, {"spec": {"versions": list(versions)}}, MERGE).status == 200
+
+    api.call("POST", api.path("v1"), api.widget("old", {"n": 1}))
+    old, new = {**old, "storage": False}, {**new, "storage": True}
+    set_versions(old, new)
+    kit.eventually(lambda: api.call("GET", definition).body["status"]["storedVersions"] == ["v1", "v2"])
+    api.call("PATCH", f"{definition}/status", {"status": {"storedVersions": ["v2"]}}, MERGE)
+    set_versions(new)
+    kit.eventually(lambda: api.call("GET", api.path("v1")).status == 404)
+    text = f"request to convert CR from an invalid group/version: {api.group}/v1"
+    for method, path in (("GET", "/old"), ("GET", ""), ("DELETE", "/old"), ("DELETE", "")):
+        answer = api.call(method, api.path("v2") + path)
+        assert (answer.status, answer.body["message"], answer.body.get("reason")) == (500, text, None)
+    assert api.call("POST", api.path("v2"), api.widget("new", {"n": 2}, "v2")).status == 201
+    assert api.call("GET", f"{api.path('v2')}/new").body["spec"] == {"n": 2}
+    set_versions(old, new)
+    kit.eventually(lambda: api.call("GET", api.path("v1")).status == 200)
+    assert api.call("GET", f"{api.path('v2')}/old").body["spec"] == {"n": 1}

@@ -98,6 +98,10 @@ class CorruptObject(StorageError):
         self.cause, self.revision, self.decrypted = cause, revision, decrypted
 
 
+class UnknownVersion(CorruptObject):
+    """An object is stored at a version that its kind does not have any more."""
+
+
 class CorruptDeletion(CorruptObject):
     """An object went that could not be read, so nobody can be shown what it was."""
 

@@ -10,7 +10,7 @@ from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.json_text import with_digits
 from watchkeeper.storage.codec import JsonCodec, SelectableFields, splice
-from watchkeeper.storage.errors import CorruptObject
+from watchkeeper.storage.errors import CorruptObject, UnknownVersion
 from watchkeeper.storage.interface import StoredObject
 
 Object = dict[str, Any]
@@ -59,10 +59,19 @@ class CustomCodec(JsonCodec):
         stored.set_attributes(self.attributes(obj))
         return stored
 
+    def _to_hub(self, key: str, obj: Object, revision: int) -> Object:
+        self._version_of(key, obj, revision)
+        return super()._to_hub(key, obj, revision)
+
     def _version_of(self, key: str, obj: Object, revision: int) -> CompiledVersion:
-        group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
+        api_version = str(obj.get("apiVersion") or "")
+        group, _, version = api_version.rpartition("/")
         found = self.versions.get(version)
-        if found is None or group != self.gvk.group or obj.get("kind") != self.gvk.kind:
+        ours = group == self.gvk.group and obj.get("kind") == self.gvk.kind
+        if ours and found is None:
+            text = f"request to convert CR from an invalid group/version: {api_version}"
+            raise UnknownVersion(text, key, revision=revision)
+        if not ours or found is None:
             text = f"expected {self.gvk.api_version} {self.gvk.kind}, found {obj.get('apiVersion')} {obj.get('kind')}"
             raise CorruptObject(text, key, revision=revision)
         return found

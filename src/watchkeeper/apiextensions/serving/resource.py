@@ -255,6 +255,8 @@ def reads_alike(old: Defined, new: Defined) -> bool:
         return False
     if set(old.stored_versions) != set(new.stored_versions):
         return False
+    if {v.name for v in old.versions} != {v.name for v in new.versions}:
+        return False  # objects at a version that has gone cannot be read until it is back
     before = {path for v in old.versions for path in v.selectable}
     after = {path for v in new.versions for path in v.selectable}
     if before != after:
