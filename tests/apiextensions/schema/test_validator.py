@@ -330,7 +330,8 @@ def test_items_that_cannot_be_told_apart_by_their_keys_count_as_changed(items: l
 @pytest.mark.parametrize(
     ("value", "allowed", "found"),
     [(2.7, 2, True), (-2.7, -2, True), (2, 2.0, True), (2, 2.5, False), (97, "a", True), (-1, "\ufffd", True),
-     (97.0, "a", False), ("a", 97, False), (True, 1, False), (1e30, 1, False)],
+     (97.0, "a", False), ("a", 97, False), (True, 1, False), (1e30, 1, False), ([True], [1], False),
+     ({"a": 1.0}, {"a": 1}, False), ({"a": [1]}, {"a": [1]}, True)],
 )  # fmt: skip
 def test_a_value_is_made_of_the_type_of_what_is_allowed_before_both_are_compared(
     value: Any, allowed: Any, found: bool

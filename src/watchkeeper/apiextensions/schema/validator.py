@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from watchkeeper.apiextensions.schema.correlation import Correlation
+from watchkeeper.apiextensions.schema.correlation import Correlation, same
 from watchkeeper.apiextensions.schema.numbers import (
     MAX_GO_INT,
     RangeError,
@@ -314,7 +314,7 @@ def in_enum(value: Any, allowed: list[Any]) -> bool:
 def _becomes(value: Any, other: Any) -> bool:
     kind, wanted = value.__class__, other.__class__
     if kind is wanted:
-        return bool(value == other)
+        return same(value, other)
     if kind is float and wanted is int:
         return bool(abs(value) < MAX_GO_INT and int(value) == other)
     if kind is int and wanted is float:
