@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,11 @@ def server() -> Iterator[Handle]:
     with Server() as running:
         running.request("POST", f"{BASE}/serviceaccounts", {"metadata": {"name": "robot"}})
         yield running
+
+
+def refused(why: str) -> dict[str, Any]:
+    """The status of a token that somebody knows, and does not take."""
+    return {"user": {}, "error": f"[invalid bearer token, {why}]"}
 
 
 def reviewed(server: Handle, token: str, *audiences: str) -> Any:
@@ -49,7 +55,7 @@ def test_a_token_is_good_for_those_of_the_audiences_asked_about_that_it_names(se
     assert "system:authenticated" in status["user"]["groups"]
     for asked, told in (((), ISSUER), (("mill",), "mill")):
         why = f'token audiences ["shop" "bank"] is invalid for the target audiences ["{told}"]'
-        assert reviewed(server, token, *asked) == {"user": {}, "error": why}
+        assert reviewed(server, token, *asked) == refused(why)
     assert reviewed(server, issued(server))["audiences"] == [ISSUER]
 
 
@@ -74,14 +80,26 @@ def test_a_token_ends_with_what_it_is_bound_to(server: Handle) -> None:
     uid = server.request("POST", accounts, {"metadata": {"name": "brief"}})["metadata"]["uid"]
     server.request("POST", f"{BASE}/secrets", {"metadata": {"name": "s"}})
     bound = {"kind": "Secret", "apiVersion": "v1", "name": "s"}
-    token = server.request("POST", f"{accounts}/brief/token", {"spec": {"boundObjectRef": bound}})["status"]["token"]
-    assert reviewed(server, token)["authenticated"] is True
+    body = {"spec": {"boundObjectRef": bound, "audiences": ["a", "b", "c", "d"]}}
+    token = server.request("POST", f"{accounts}/brief/token", body)["status"]["token"]
+    assert reviewed(server, token, "a")["authenticated"] is True
     server.request("DELETE", f"{BASE}/secrets/s")
-    assert reviewed(server, token)["error"] == "service account token has been invalidated"
+    assert reviewed(server, token, "b") == refused("service account token has been invalidated")
     server.request("DELETE", f"{accounts}/brief")
-    assert reviewed(server, token)["error"] == 'serviceaccounts "brief" not found'
+    assert reviewed(server, token, "c") == refused('serviceaccounts "brief" not found')
     other = server.request("POST", accounts, {"metadata": {"name": "brief"}})["metadata"]["uid"]
-    assert reviewed(server, token)["error"] == f"service account UID ({other}) does not match claim ({uid})"
+    assert reviewed(server, token, "d") == refused(f"service account UID ({other}) does not match claim ({uid})")
+    # What was found out a moment ago still holds, for those who were asked about then.
+    assert reviewed(server, token, "a")["authenticated"] is True
+
+
+def test_what_is_no_token_of_this_server_is_nobodys_and_a_forged_one_is_told_apart(server: Handle) -> None:
+    header, claims, signature = issued(server).split(".")
+    other = base64.urlsafe_b64encode(b'{"iss":"elsewhere"}').rstrip(b"=").decode()
+    for token in ("a.b.c", "a.b", f"{header}.{other}.{signature}", f"xx.{claims}.{signature}", f"{header}.{claims}.x"):
+        assert reviewed(server, token) == INVALID
+    forged = f"{header}.{claims}.{signature[::-1]}"
+    assert reviewed(server, forged) == refused("go-jose/go-jose: error in cryptographic primitive")
 
 
 @pytest.mark.parametrize("seconds", [0, 599])

@@ -10,7 +10,7 @@ from watchkeeper.request.user import User
 
 
 class InvalidToken(Exception):
-    """A bearer token that is nobody's, or no longer; the message says why, for TokenReviews and the log."""
+    """A bearer token that is nobody's, or no longer; its arguments say why, for TokenReviews and the log."""
 
 
 class TokenAuthenticator(Protocol):

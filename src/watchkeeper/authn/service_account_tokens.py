@@ -27,6 +27,7 @@ ALGORITHM = "ES256"
 FindUid = Callable[[str, str, str], Awaitable[str | None]]
 """(resource, namespace, name) -> the uid of what has that name now, None when nothing has."""
 _BOUND = (("pod", "pods"), ("secret", "secrets"), ("node", "nodes"))
+_WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
 _LEEWAY_SECONDS = 60.0
 """By so much clocks may differ (go-jose's default leeway)."""
 
@@ -125,7 +126,7 @@ class ServiceAccountTokens:
         return Recognized(await self._account(claims), found)
 
     def _verified(self, token: str) -> Claims | None:
-        """The claims, None when they are another issuer's. Raises InvalidToken for a wrong signature."""
+        """The claims, None for another issuer's and for no JSON Web Token. Raises InvalidToken for a wrong signature."""
         import jwt
 
         try:
@@ -134,8 +135,10 @@ class ServiceAccountTokens:
                 return None
             only: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "sub", "jti")}
             return jwt.decode(token, self._key().public_key(), algorithms=[ALGORITHM], options=only)
-        except jwt.PyJWTError as error:
-            raise InvalidToken(f"invalid bearer token: {error}") from error
+        except (jwt.InvalidSignatureError, jwt.InvalidAlgorithmError) as error:
+            raise InvalidToken(_WRONG_SIGNATURE) from error
+        except jwt.PyJWTError:
+            return None
 
     async def _account(self, claims: Claims) -> User:
         """The account that claims are about, if all that they are bound to is still there. Raises InvalidToken."""

@@ -13,6 +13,8 @@ from watchkeeper.request.user import User
 REMEMBER_SECONDS = 10.0
 """How long a token that had to be verified is taken for granted (kube-apiserver's cache of successes)."""
 MAX_REMEMBERED = 4096
+_Key = tuple[bytes, tuple[str, ...]]
+"""The digest of a token, and for whom it was asked to be."""
 
 
 class TokenUnion:
@@ -34,7 +36,7 @@ class TokenUnion:
         self._audiences = tuple(audiences)
         self._others = tuple(others)
         self._clock = clock
-        self._remembered: dict[bytes, tuple[float, User]] = {}
+        self._remembered: dict[_Key, tuple[float, Recognized]] = {}
 
     def __repr__(self) -> str:
         return f"<TokenUnion of {self._static!r} and {len(self._others)} more>"
@@ -51,63 +53,61 @@ class TokenUnion:
             return user
         if not self._others:
             return None
-        digest = token_digest(token)
-        found = self._remembered.get(digest)
-        if found is not None:
-            if found[0] > self._clock.monotonic():
-                return found[1]
-            del self._remembered[digest]
-        return self._ask(token, digest)
+        key = token_digest(token), self._audiences
+        found = self._recall(key)
+        return self._user(token, key) if found is None else found.user
 
-    async def _ask(self, token: str, digest: bytes) -> User | None:
-        refusal: InvalidToken | None = None
-        for authenticator in self._others:
-            try:
-                user = authenticator.authenticate_token(token)
-                if isinstance(user, Awaitable):
-                    user = await user
-            except InvalidToken as error:
-                refusal = error
-                continue
-            if user is not None:
-                user = with_authenticated(user)
-                self._remember(digest, user)
-                return user
-        if refusal is not None:
-            raise refusal
-        return None
+    async def _user(self, token: str, key: _Key) -> User | None:
+        found = await self._ask(token, self._others, key)
+        return None if found is None else found.user
 
     async def review_token(self, token: str, audiences: Sequence[str]) -> Recognized | None:
-        """The user and what the token is for; see TokenReviewer. Nothing is remembered. Raises InvalidToken."""
-        wanted = tuple(audiences) or self._audiences
+        """The user and what the token is for; see TokenReviewer. Raises InvalidToken."""
+        key = token_digest(token), tuple(audiences) or self._audiences
+        return self._recall(key) or await self._ask(token, (self._static, *self._others), key)
+
+    async def _ask(self, token: str, authenticators: Sequence[TokenAuthenticator], key: _Key) -> Recognized | None:
+        """Ask one after another until somebody knows the token. Raises InvalidToken with all that was told instead."""
+        wanted = key[1]
         own = tuple(audience for audience in wanted if audience in self._audiences)
-        refusal: InvalidToken | None = None
-        for authenticator in (self._static, *self._others):
+        refusals: list[str] = []
+        for authenticator in authenticators:
             try:
                 found = await _recognized(authenticator, token, wanted, own)
             except InvalidToken as error:
-                refusal = refusal or error
+                refusals += error.args
                 continue
             if found is not None:
-                return Recognized(with_authenticated(found.user), found.audiences)
-        if refusal is not None:
-            raise refusal
+                found = Recognized(with_authenticated(found.user), found.audiences)
+                self._remember(key, found)
+                return found
+        if refusals:
+            raise InvalidToken(*refusals)
         return None
 
-    def _remember(self, digest: bytes, user: User) -> None:
+    def _recall(self, key: _Key) -> Recognized | None:
+        remembered = self._remembered.get(key)
+        if remembered is None:
+            return None
+        if remembered[0] > self._clock.monotonic():
+            return remembered[1]
+        del self._remembered[key]
+        return None
+
+    def _remember(self, key: _Key, found: Recognized) -> None:
         now = self._clock.monotonic()
         if len(self._remembered) >= MAX_REMEMBERED:
-            self._remembered = {d: entry for d, entry in self._remembered.items() if entry[0] > now}
+            self._remembered = {k: entry for k, entry in self._remembered.items() if entry[0] > now}
             if len(self._remembered) >= MAX_REMEMBERED:
                 self._remembered.clear()
-        self._remembered[digest] = (now + REMEMBER_SECONDS, user)
+        self._remembered[key] = (now + REMEMBER_SECONDS, found)
 
 
 async def _recognized(
     authenticator: TokenAuthenticator, token: str, wanted: tuple[str, ...], own: tuple[str, ...]
 ) -> Recognized | None:
     """Whose a token is that is for one of the wanted audiences; `own` of them are this server's."""
-    if isinstance(authenticator, AudienceAware):
+    if wanted and isinstance(authenticator, AudienceAware):
         return await authenticator.recognize(token, wanted)
     if wanted and not own:
         return None
