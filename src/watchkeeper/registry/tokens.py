@@ -53,12 +53,13 @@ class TokenStore:
         now = time.time()
         own = {"name": name, "namespace": ctx.namespace, "uid": uid, "creationTimestamp": now_text(now)}
         obj["metadata"] = {**meta, **own}
+        spec.update(audiences=audiences, expirationSeconds=seconds)
+        spec.setdefault("boundObjectRef", None)
+        obj["status"] = {"token": "", "expirationTimestamp": None}
         _check(seconds)
         if options.validate is not None:
             await options.validate(obj)
         bound = await self._bound(ctx, spec.get("boundObjectRef"), name)
-        spec.update(audiences=audiences, expirationSeconds=seconds)
-        spec.setdefault("boundObjectRef", None)
         token = self._tokens.sign(ctx.namespace, name, uid, audiences, seconds, bound)
         obj["status"] = {"token": token, "expirationTimestamp": now_text(now + seconds)}
         return obj

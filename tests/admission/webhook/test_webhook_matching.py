@@ -269,3 +269,7 @@ def test_a_request_for_a_token_is_shown_with_its_defaults(api: Any, hook: Any, k
     (asked,) = hook.requests()
     assert (asked["kind"]["kind"], asked["name"], asked["subResource"]) == ("TokenRequest", "s", "token")
     assert asked["object"]["spec"]["expirationSeconds"] == 3600
+    assert api.call("POST", f"{accounts}/s/token", {"spec": {}, "status": {"token": "x"}}).status == 201
+    shown = hook.requests()[1]["object"]
+    assert shown["spec"]["audiences"] == ["https://kubernetes.default.svc.cluster.local"]
+    assert shown["status"] == {"token": "", "expirationTimestamp": None}
