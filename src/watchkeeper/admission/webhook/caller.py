@@ -45,7 +45,7 @@ def _seconds_left(attributes: Attributes) -> float:
         return math.inf
     left = attributes.deadline - asyncio.get_running_loop().time()
     if left <= 0:
-        raise errors.timeout("request did not complete within requested timeout")
+        raise errors.timeout("request did not complete within requested timeout - context deadline exceeded")
     return left
 
 
@@ -113,6 +113,8 @@ class Caller:
             kind, code, refused = "calling_webhook_error", failure.code, not hook.ignores_failures
             if refused:
                 log.warning("%s; the request fails", failure)
+                # Who waits for a request that has run out of time is told of that alone.
+                _seconds_left(attributes)
                 raise failed_closed(failure) from failure
             log.warning("%s; the request goes on", failure)
             metrics.failed_open(hook.name, step)
