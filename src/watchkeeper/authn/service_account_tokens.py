@@ -126,7 +126,7 @@ class ServiceAccountTokens:
         return Recognized(await self._account(claims), found)
 
     def _verified(self, token: str) -> Claims | None:
-        """The claims, None for another issuer's and for no JSON Web Token. Raises InvalidToken for a wrong signature."""
+        """The claims, None for another issuer's and for what is no JWT. Raises InvalidToken for a wrong signature."""
         import jwt
 
         try:
