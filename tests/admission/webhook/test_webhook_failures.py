@@ -127,8 +127,11 @@ def test_a_webhook_has_no_more_time_than_the_request(api: Any, hook: Any, policy
     api.install(api.webhook(failurePolicy=policy))
     begun = time.monotonic()
     answer = api.create(query="?timeout=1s")
-    why = "request did not complete within requested timeout - context deadline exceeded"
-    assert (answer.status, answer.body["reason"], answer.message) == (504, "Timeout", f"Timeout: {why}")
+    assert (answer.status, answer.body["reason"]) == (504, "Timeout")
+    # The filter of requests and whoever asks webhooks end at the same moment, there as here.
+    requested = "request did not complete within requested timeout - context deadline exceeded"
+    allotted = "request did not complete within the allotted timeout"
+    assert answer.message in (f"Timeout: {requested}", f"Timeout: {allotted}")
     assert time.monotonic() - begun < 3.5
     assert hook.queries == [{"timeout": ["1s"]}]
 
