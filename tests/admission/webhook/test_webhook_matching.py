@@ -84,8 +84,9 @@ def test_custom_objects_are_converted_pruned_and_defaulted(api: Any, hook: Any, 
             "/apiVersion",
             "v2",
             500,
-            f'/v2, Kind=Widget is unstructured and is not suitable for converting to "{group}/v2"',
+            f'/v2, Kind=Widget is unstructured and is not suitable for converting to "{group}/v1"',
         ),
+        ("/apiVersion", f"{group}/v3", 500, f"request to convert CR from an invalid group/version: {group}/v3"),
     ):
         changes[:] = [{"op": "replace", "path": path, "value": value}]
         refused = api.call("POST", place, api.object("Widget", "bad", f"{group}/v1"))

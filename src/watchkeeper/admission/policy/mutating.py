@@ -17,6 +17,7 @@ from watchkeeper.admission.policy.params import ConfigurationError
 from watchkeeper.admission.policy.policies import Policies
 from watchkeeper.admission.refusal import forbidden
 from watchkeeper.meta import errors
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import go_quote, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Scheme
@@ -121,6 +122,10 @@ class _Run:
                 break
             try:
                 await self._mutate(invocation, mutation, param)
+            except ApiError as error:
+                if error.reason:
+                    raise
+                raise errors.internal_error(f"failed to convert object: {error.message}") from error
             except (ConfigurationError, DecodeError) as problem:
                 self._metrics.mutated(*names, str(problem))
                 self._failures.add(problem, invocation)

@@ -43,7 +43,7 @@ class CustomVersions(SchemeVersions):
         return converted
 
     def decode(self, obj: Any, kind: GroupVersionKind) -> Object:
-        """By the schema; another kind is kept, to be refused by validation, and malformed metadata dropped."""
+        """By the schema, without malformed metadata. What has another kind or version is kept, to be refused later."""
         expected = self.scheme.kind(kind)
         if expected.builtin:
             return super().decode(obj, kind)
@@ -51,9 +51,9 @@ class CustomVersions(SchemeVersions):
             found = said_kind(obj)
         except ValueError as problem:
             raise DecodeError(str(problem)) from problem
-        if found.group != kind.group:
-            target = go_quote(str(kind.group_version))
-            raise ApiError(500, "", f"{found} is unstructured and is not suitable for converting to {target}")
+        if not self._converts(found.group, found.version):
+            kept: Object = obj
+            return kept
         metadata = obj.get("metadata", {})
         if metadata.__class__ is not dict:
             raise internal_error("system metadata was not initialized")
@@ -61,8 +61,10 @@ class CustomVersions(SchemeVersions):
         return expected.decode(obj, None)
 
     def restore(self, obj: Object, to: GroupVersionKind) -> Object | Awaitable[Object]:
-        """The same, and without what only the other version knows."""
+        """The same, and without what only the other version knows. Raises a 500 for what cannot be converted."""
         found = gvk_of(obj)
+        if to.group == self._resource.defined.group:
+            self._require_convertible(found, to)
         same = found == to
         if found.group == to.group and found.kind != to.kind and not self.scheme.recognizes(found):
             return {**obj, "apiVersion": to.api_version}
@@ -72,6 +74,17 @@ class CustomVersions(SchemeVersions):
         if isinstance(restored, Awaitable):
             return self._pruned(restored, to)
         return self.scheme.kind(to).decode(restored, None)
+
+    def _converts(self, group: str, version: str) -> bool:
+        defined = self._resource.defined
+        return group == defined.group and any(version == each.name for each in defined.versions)
+
+    def _require_convertible(self, found: GroupVersionKind, to: GroupVersionKind) -> None:
+        if found.group != to.group:
+            target = go_quote(str(to.group_version))
+            raise ApiError(500, "", f"{found} is unstructured and is not suitable for converting to {target}")
+        if not self._converts(found.group, found.version):
+            raise ApiError(500, "", f"request to convert CR from an invalid group/version: {found.api_version}")
 
     async def _pruned(self, restored: Awaitable[Object], to: GroupVersionKind) -> Object:
         return self.scheme.kind(to).decode(await restored, None)
