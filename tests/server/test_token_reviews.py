@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -106,3 +107,24 @@ def test_what_is_no_token_of_this_server_is_nobodys_and_a_forged_one_is_told_apa
 def test_a_token_lasts_ten_minutes_at_least(server: Handle, seconds: int) -> None:
     with pytest.raises(RequestFailed, match="may not specify a duration less than 10 minutes"):
         issued(server, expirationSeconds=seconds)
+
+
+def claims_of(token: str) -> Any:
+    return json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+
+
+def test_a_token_for_a_pod_holds_longer_than_kubelets_are_told(server: Handle) -> None:
+    spec = {"serviceAccountName": "robot", "containers": [{"name": "c", "image": "i"}]}
+    server.request("POST", f"{BASE}/pods", {"metadata": {"name": "mounted"}, "spec": spec})
+    bound = {"kind": "Pod", "apiVersion": "v1", "name": "mounted"}
+    claims = claims_of(issued(server, expirationSeconds=3607, boundObjectRef=bound))
+    assert claims["exp"] - claims["iat"] == 365 * 24 * 3600
+    assert claims["kubernetes.io"]["warnafter"] - claims["iat"] == 3607
+    for audiences, spec in (
+        ((), {"expirationSeconds": 3600, "boundObjectRef": bound}),
+        (("shop",), {"expirationSeconds": 3607, "boundObjectRef": bound}),
+        ((), {"expirationSeconds": 3607}),
+    ):
+        claims = claims_of(issued(server, *audiences, **spec))
+        assert claims["exp"] - claims["iat"] == spec["expirationSeconds"]
+        assert "warnafter" not in claims["kubernetes.io"]

@@ -28,6 +28,10 @@ FindUid = Callable[[str, str, str], Awaitable[str | None]]
 """(resource, namespace, name) -> the uid of what has that name now, None when nothing has."""
 _BOUND = (("pod", "pods"), ("secret", "secrets"), ("node", "nodes"))
 _WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
+_MOUNTED_SECONDS = 3607
+"""What kubelets ask for without being told otherwise: an hour, recognizable by the seconds."""
+_EXTENDED_SECONDS = 365 * 24 * 3600
+"""Clients in pods may not know that their token is renewed, so such a one holds longer than it says."""
 _LEEWAY_SECONDS = 60.0
 """By so much clocks may differ (go-jose's default leeway)."""
 
@@ -61,11 +65,14 @@ class ServiceAccountTokens:
     def sign(
         self, namespace: str, name: str, uid: str, audiences: Sequence[str], seconds: int, bound: Bound | None
     ) -> str:
-        """A token that holds for `seconds`."""
+        """A token that holds for `seconds`, or for a year as one that kubelets ask for to be mounted into a pod."""
         import jwt
 
         now = int(time.time())
         about: Claims = {"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}}
+        if seconds == _MOUNTED_SECONDS and bound is not None and bound.kind == "pod" and self._is_meant(audiences):
+            about["warnafter"] = now + seconds
+            seconds = _EXTENDED_SECONDS
         if bound is not None:
             about[bound.kind] = {"name": bound.name, "uid": bound.uid}
             if bound.node is not None:
@@ -81,6 +88,10 @@ class ServiceAccountTokens:
             "sub": username(namespace, name),
         }
         return jwt.encode(claims, self._key(), algorithm=ALGORITHM, headers={"kid": self._key_id(), "typ": None})
+
+    def _is_meant(self, audiences: Sequence[str]) -> bool:
+        """Whether a token is for this server alone."""
+        return set(audiences) <= set(self.audiences)
 
     def public_jwk(self) -> dict[str, Any]:
         """The key to verify tokens with, as a JSON Web Key (RFC 7517)."""
@@ -130,6 +141,7 @@ class ServiceAccountTokens:
         import jwt
 
         try:
+            token = _canonical(token)
             unverified = jwt.decode(token, options={"verify_signature": False})
             if unverified.get("iss") != self.issuer:
                 return None
@@ -137,7 +149,7 @@ class ServiceAccountTokens:
             return jwt.decode(token, self._key().public_key(), algorithms=[ALGORITHM], options=only)
         except (jwt.InvalidSignatureError, jwt.InvalidAlgorithmError) as error:
             raise InvalidToken(_WRONG_SIGNATURE) from error
-        except jwt.PyJWTError:
+        except (ValueError, jwt.PyJWTError):
             return None
 
     async def _account(self, claims: Claims) -> User:
@@ -171,6 +183,13 @@ class ServiceAccountTokens:
         if found != uid:
             what = "claim" if kind == "service account" else f"service account {kind} ref claim"
             raise InvalidToken(f"{kind} UID ({found}) does not match {what} ({uid})")
+
+
+def _canonical(token: str) -> str:
+    """The token with its signature encoded as it should be: Go minds no bits that are too many. Raises ValueError."""
+    signed, _, signature = token.rpartition(".")
+    raw = base64.b64decode(signature + "=" * (-len(signature) % 4), altchars=b"-_", validate=True)
+    return f"{signed}.{base64.urlsafe_b64encode(raw).rstrip(b'=').decode()}"
 
 
 def _check_times(claims: Claims) -> None:
