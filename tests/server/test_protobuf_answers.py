@@ -86,9 +86,30 @@ def test_metadata_has_a_form_in_protobuf_and_tables_have_none(server: Handle) ->
     metadata = f"{PROTOBUF};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
     status, content_type, body = ask(server, f"{BASE}?fieldSelector=metadata.name=a", metadata)
     assert (status, content_type, object_of(body)["kind"]) == (200, PROTOBUF, "PartialObjectMetadataList")
+    one = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v="
+    (name, found), (old_name, old) = [
+        (read_envelope(body)[0], read_envelope(body)[2])
+        for version in ("v1", "v1beta1")
+        for _, _, body in [ask(server, f"{BASE}/a", one + version)]
+    ]
+    assert (name, old_name, old) == ("meta.k8s.io/v1", "meta.k8s.io/v1beta1", found)
     status, content_type, body = ask(server, f"{BASE}/a", f"{PROTOBUF};as=Table;g=meta.k8s.io;v=v1")
     assert (status, content_type) == (406, "application/json")
     assert b"only the following media types are accepted" in body
+
+
+def test_the_old_list_of_metadata_has_its_items_first(server: Handle) -> None:
+    """Tag 1 is that of the items, tag 2 that of the list's own metadata; in v1 it is the other way round."""
+    path, first = f"{BASE}?fieldSelector=metadata.name=a", {}
+    for version in ("v1", "v1beta1"):
+        accept = f"{PROTOBUF};as=PartialObjectMetadataList;g=meta.k8s.io;v={version}"
+        status, content_type, body = ask(server, path, accept)
+        assert (status, content_type) == (200, PROTOBUF)
+        api_version, kind, message = read_envelope(body)
+        assert (api_version, kind) == (f"meta.k8s.io/{version}", "PartialObjectMetadataList")
+        first[version] = b"\x0a\x01a" in message[: message.index(b"\x12", 2 + message[1])]
+        assert object_of(body)["items"][0]["metadata"]["name"] == "a"
+    assert first == {"v1": False, "v1beta1": True}
 
 
 def test_discovery(server: Handle) -> None:

@@ -23,7 +23,12 @@ _OLD_APPS = re.compile(r"apps\.v1beta[12]\.")
 _APPS_V1, _V1BETA1 = "k8s.io.api.apps.v1.", "k8s.io.api.apps.v1beta1."
 _V1BETA1_DEPLOYMENT = f"{_V1BETA1}Deployment"
 
-_UNDESCRIBED = {("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList"): "k8s.io.api.apidiscovery.v2.APIGroupDiscoveryList"}
+_META = "k8s.io.apimachinery.pkg.apis.meta"
+_UNDESCRIBED = {
+    ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList"): "k8s.io.api.apidiscovery.v2.APIGroupDiscoveryList",
+    ("meta.k8s.io/v1beta1", "PartialObjectMetadata"): f"{_META}.v1.PartialObjectMetadata",
+    ("meta.k8s.io/v1beta1", "PartialObjectMetadataList"): f"{_META}.v1beta1.PartialObjectMetadataList",
+}
 """Messages of kinds that no OpenAPI document tells of. What their structs hold by value is always in their JSON."""
 
 _FOLDER = Path(__file__).parent / "data"
