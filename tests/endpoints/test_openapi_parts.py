@@ -222,3 +222,50 @@ def test_clients_are_told_over_http_what_they_have_and_what_there_is() -> None:
             assert packed.content.startswith(b"\n\x053.0.0")
         assert get(location, **{"If-None-Match": found.headers["etag"]}).status_code == 304
         assert client.post("/openapi/v2").content == get("/openapi/v2").content
+
+
+@pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3/apis/apps/v1"])
+def test_documents_are_sent_under_the_conditions_that_a_client_sets(path: str) -> None:
+    with Server(insecure_http=True) as server:
+        client = httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"})
+        found = client.get(path)
+        etag, date = found.headers["etag"], found.headers["last-modified"]
+        future, past = "Fri, 01 Jan 2100 00:00:00 GMT", "Sat, 01 Jan 2000 00:00:00 GMT"
+        for headers, expected in (
+            ({"If-None-Match": f"W/{etag}"}, 304),
+            ({"If-None-Match": "*"}, 304),
+            ({"If-None-Match": f'"a" , W/"b",{etag}'}, 304),
+            ({"If-None-Match": f"a, {etag}"}, 200),
+            ({"If-None-Match": '"a"', "If-Modified-Since": future}, 200),
+            ({"If-Modified-Since": date}, 304),
+            ({"If-Modified-Since": past}, 200),
+            ({"If-Modified-Since": "yesterday"}, 200),
+            ({"If-Match": f'"a", {etag}'}, 200),
+            ({"If-Match": "*", "If-Unmodified-Since": past}, 200),
+            ({"If-Match": f"W/{etag}"}, 412),
+            ({"If-Unmodified-Since": date}, 200),
+            ({"If-Unmodified-Since": past}, 412),
+        ):
+            answer = client.get(path, headers=headers)
+            assert (headers, answer.status_code) == (headers, expected)
+            assert answer.headers["etag"] == etag
+            assert ("last-modified" in answer.headers) == (expected != 304)
+            assert bool(answer.content) == (expected == 200)
+        assert client.post(path, headers={"If-None-Match": etag}).status_code == 412
+        assert client.post(path, headers={"If-Modified-Since": future}).status_code == 200
+
+
+def test_the_v2_document_is_compressed_and_v3_documents_name_the_end_of_their_life() -> None:
+    with Server(insecure_http=True) as server:
+        client = httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"})
+        plain = client.get("/openapi/v2", headers={"Accept-Encoding": "identity"})
+        assert plain.headers.get_list("vary") == ["Accept-Encoding", "Accept"]
+        for accepted, packed in (("gzip", "gzip"), ("br, GZIP;q=0.1", "gzip"), ("gzip;q=0", None), ("*", None)):
+            answer = client.get("/openapi/v2", headers={"Accept-Encoding": accepted})
+            assert (accepted, answer.headers.get("content-encoding")) == (accepted, packed)
+            assert answer.content == plain.content
+        location = client.get("/openapi/v3").json()["paths"]["apis/apps/v1"]["serverRelativeURL"]
+        document = client.get(location)
+        assert "content-encoding" not in document.headers
+        assert document.headers["expires"].endswith(" UTC")
+        assert "expires" not in client.get("/openapi/v3/apis/apps/v1").headers

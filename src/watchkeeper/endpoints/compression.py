@@ -53,3 +53,19 @@ def gzip(data: bytes) -> bytes:
 def takes_gzip(accepted: str) -> bool:
     """Whether an Accept-Encoding names gzip, as it is and without a weight: `gzip;q=0` refuses it."""
     return "gzip" in accepted and any(name.strip() == "gzip" for name in accepted.split(","))
+
+
+def weighs_gzip(accepted: str) -> bool:
+    """Whether an Accept-Encoding gives gzip a weight above 0, as the documents that weights are read for have it."""
+    for clause in accepted.split(","):
+        name, *params = (part.strip() for part in clause.split(";"))
+        if name.lower() == "gzip":
+            return all(_weight(param.removeprefix("q=")) > 0 for param in params if param.startswith("q="))
+    return False
+
+
+def _weight(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import formatdate
 
+from watchkeeper.endpoints.compression import GZIP_HEADERS, gzip_compressor, weighs_gzip
+from watchkeeper.endpoints.conditions import is_conditional, judge
 from watchkeeper.endpoints.negotiation import JSON, media_ranges
 from watchkeeper.endpoints.openapi.documents import Document, OpenAPI
 from watchkeeper.endpoints.openapi.gnostic import CONTENT_TYPE
@@ -13,6 +19,8 @@ from watchkeeper.request.request import Request
 
 _V3 = "/openapi/v3"
 _VARY: Header = (b"vary", b"Accept")
+_VARY_V2: tuple[Header, ...] = ((b"vary", b"Accept-Encoding"), _VARY)
+_PACKED = GZIP_HEADERS[0]
 _CHUNK = 1 << 18
 """Bytes that are sent at a time."""
 _FOREVER: Header = (b"cache-control", b"public, immutable")
@@ -35,16 +43,20 @@ class OpenAPIPaths:
 
     def __init__(self, documents: OpenAPI) -> None:
         self._documents = documents
+        self._dates: dict[str, tuple[str, float]] = {}
+        """Since when documents have been what they are: their hashes and times by their paths."""
 
     def handle_v2(self, request: Request) -> Response | Awaitable[Response]:
-        """The v2 document, in JSON or in protobuf."""
+        """The v2 document, in JSON or in protobuf, compressed for clients that take that."""
         form = _form(request, _V2_FORMS)
         if form is None:
-            return _not_acceptable()
+            return Response(406, b"", _VARY_V2)
         documents = self._documents
-        if unchanged := _unchanged(request, documents.v2_hash):
-            return unchanged
-        return _answer(documents.v2_protobuf() if form == CONTENT_TYPE else documents.v2(), form)
+        if is_conditional(request) and (known := self._judged(request, documents.v2_hash(), form, _VARY_V2)):
+            return known
+        packed = weighs_gzip(request.header(b"accept-encoding"))
+        making = documents.v2_protobuf() if form == CONTENT_TYPE else documents.v2()
+        return self._answer(request, making, form, _VARY_V2, packed)
 
     def handle_v3(self, request: Request) -> Response | Awaitable[Response]:
         """The index of v3 documents, or one of them; asked for by its hash it may be kept for good."""
@@ -58,16 +70,64 @@ class OpenAPIPaths:
             return _not_found()
         form = _form(request, _V3_FORMS)
         if form is None:
-            return _not_acceptable()
+            return Response(406, b"", (_VARY,))
         asked = request.param("hash")
         if asked and asked != current:
             location = (b"location", f"{request.path}?hash={current}".encode())
-            return Response(301, b"", ((b"content-type", form.encode()), location, *_caching(current)))
-        more = (_FOREVER,) if asked else ()
-        if unchanged := _unchanged(request, lambda: current, more):
-            return unchanged
+            etag = (b"etag", _etag(current).encode())
+            return Response(301, b"", ((b"content-type", form.encode()), location, etag, _VARY))
+        headers = (_VARY, *(_for_good() if asked else ()))
+        if is_conditional(request) and (known := self._judged(request, current, form, headers)):
+            return known
         documents = self._documents
-        return _answer(documents.v3_protobuf(path) if form == CONTENT_TYPE_V3 else documents.v3(path), form, more)
+        making = documents.v3_protobuf(path) if form == CONTENT_TYPE_V3 else documents.v3(path)
+        return self._answer(request, making, form, headers)
+
+    def _judged(self, request: Request, digest: str, form: str, headers: tuple[Header, ...]) -> Response | None:
+        """The answer to a client that has the document of that hash, or wants another; None for others."""
+        date = self._date(request, digest)
+        status = judge(request, _etag(digest), date)
+        if status is None:
+            return None
+        headers = (*headers, (b"etag", _etag(digest).encode()))
+        if status == 304:
+            return Response(status, b"", headers)
+        return Response(status, b"", ((b"content-type", form.encode()), *headers, _modified(date)))
+
+    def _date(self, request: Request, digest: str) -> float:
+        known = self._dates.get(request.path)
+        if known is None or known[0] != digest:
+            known = self._dates[request.path] = digest, time.time()
+        return known[1]
+
+    async def _answer(
+        self,
+        request: Request,
+        making: Awaitable[Document | None],
+        form: str,
+        headers: tuple[Header, ...],
+        packed: bool = False,
+    ) -> Response:
+        document = await making
+        if document is None:
+            return _not_found()
+        modified = _modified(self._date(request, document.hash))
+        headers = ((b"content-type", form.encode()), *headers, (b"etag", _etag(document.hash).encode()), modified)
+        if packed:
+            return Response(200, headers=(*headers, _PACKED), stream=_compressed(document.pieces))
+        if sum(map(len, document.pieces)) <= AT_ONCE:
+            return Response(200, document.body, headers)
+        return Response(200, headers=headers, stream=_chunks(document.pieces))
+
+
+def _modified(date: float) -> Header:
+    return b"last-modified", formatdate(date, usegmt=True).encode()
+
+
+def _for_good() -> tuple[Header, ...]:
+    now = datetime.now(UTC)
+    year = now.replace(year=now.year + 1) if (now.month, now.day) != (2, 29) else now.replace(now.year + 1, 3, 1)
+    return _FOREVER, (b"expires", formatdate(year.timestamp(), usegmt=True).replace("GMT", "UTC").encode())
 
 
 def _form(request: Request, forms: Mapping[str, str]) -> str | None:
@@ -80,32 +140,17 @@ def _form(request: Request, forms: Mapping[str, str]) -> str | None:
     return None
 
 
-def _not_acceptable() -> Response:
-    return Response(406, b"", (_VARY,))
-
-
 def _not_found() -> Response:
     return Response(404, b"", ())
 
 
-def _unchanged(request: Request, current: Callable[[], str], more: tuple[Header, ...] = ()) -> Response | None:
-    """304 for a client that has the document of that hash."""
-    has = request.header(b"if-none-match")
-    if not has or has != _etag(digest := current()):
-        return None
-    return Response(304, b"", (*more, *_caching(digest)))
-
-
-async def _answer(making: Awaitable[Document | None], form: str, more: tuple[Header, ...] = ()) -> Response:
-    document = await making
-    return _not_found() if document is None else _response(document, form, more)
-
-
-def _response(document: Document, form: str, more: tuple[Header, ...] = ()) -> Response:
-    headers = ((b"content-type", form.encode()), *more, *_caching(document.hash))
-    if sum(map(len, document.pieces)) <= AT_ONCE:
-        return Response(200, document.body, headers)
-    return Response(200, headers=headers, stream=_chunks(document.pieces))
+async def _compressed(pieces: Sequence[bytes]) -> AsyncGenerator[bytes]:
+    compressor = gzip_compressor()
+    async for chunk in _chunks(pieces):
+        # Compression frees the interpreter while it works, so other requests go on.
+        if ready := await asyncio.to_thread(compressor.compress, chunk):
+            yield ready
+    yield compressor.flush()
 
 
 async def _chunks(pieces: Sequence[bytes]) -> AsyncGenerator[bytes]:
@@ -123,7 +168,3 @@ async def _chunks(pieces: Sequence[bytes]) -> AsyncGenerator[bytes]:
 
 def _etag(digest: str) -> str:
     return f'"{digest}"'
-
-
-def _caching(digest: str) -> tuple[Header, ...]:
-    return (b"etag", _etag(digest).encode()), _VARY
