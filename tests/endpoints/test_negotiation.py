@@ -38,7 +38,9 @@ def chosen(header: str, *, builtin: bool = True) -> Accepted:
         ("application/*, application/yaml;q=0.1", YAML),
         ("application/json;q=x, application/yaml;q=0.1", YAML),
         ("application/json;q=, application/yaml;q=0.1", JSON),
-        ("text/plain, application/yaml;sv=v1, */*", JSON),
+        ("text/plain, application/yaml;sv=v1, */*", YAML),
+        ("text/plain, application/yaml;sv=v2, */*", JSON),
+        ("application/yaml;sv=", YAML),
         ("application/yaml;stream=watch, application/json", JSON),
         (f"{PROTOBUF};{TABLE}, application/json", JSON),
         (f"{PROTOBUF}, application/json", PROTOBUF),
@@ -54,6 +56,11 @@ def test_a_quoted_parameter_is_not_the_one_that_is_meant() -> None:
     assert chosen(f"application/json;{TABLE}").target == "Table"
     with pytest.raises(ApiError, match="only the following media types are accepted"):
         chosen('application/json;as="Table";v=v1;g=meta.k8s.io')
+
+
+def test_where_no_objects_are_served_no_version_of_the_server_is_known() -> None:
+    with pytest.raises(ApiError, match="only the following media types are accepted"):
+        negotiate(request(accept="application/json;sv=v1"), protobuf=True, transforms=False)
 
 
 @pytest.mark.parametrize("header", ["application/*", "*", "text/plain", "Application/JSON"])

@@ -29,6 +29,8 @@ _content_type = re.compile(
 ).fullmatch
 _TRANSFORMS = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 _META_VERSIONS = frozenset({"v1", "v1beta1"})
+_SERVER_VERSION = "v1"
+"""What `sv` may ask for where objects are served: the version of meta.k8s.io that options are read at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,7 @@ def _weight(text: str) -> float:
 
 
 def _with_params(media_type: str, params: dict[str, str], transforms: bool, tables: bool) -> Accepted | None:
-    if params.get("sv"):
+    if params.get("sv") and (not transforms or params["sv"] != _SERVER_VERSION):
         return None
     stream = params.get("stream", "")
     if stream and (stream != "watch" or media_type == YAML):
