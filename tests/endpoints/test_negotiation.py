@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from watchkeeper.endpoints.negotiation import JSON, PROTOBUF, YAML, Accepted, content_type, negotiate, negotiate_watch
+from watchkeeper.endpoints.negotiation import JSON, PROTOBUF, YAML, Accepted, content_type, negotiate
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.request.request import Request
 
@@ -74,8 +74,6 @@ def test_what_can_be_watched_says_so_where_nothing_is_acceptable() -> None:
     streams = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
     with pytest.raises(ApiError, match=f"application/vnd.kubernetes.protobuf, {streams}$"):
         negotiate(request(accept="text/plain"), protobuf=True, streams=True)
-    with pytest.raises(ApiError, match=f", {streams}$"):
-        negotiate_watch(request(accept="text/plain"), protobuf=True)
 
 
 def test_paths_of_custom_resources_know_ranges() -> None:

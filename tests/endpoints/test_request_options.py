@@ -55,6 +55,42 @@ def test_options_of_a_list_are_refused(server: Handle, query: str, code: int, me
     assert message in answer.json()["message"]
 
 
+STREAMS = "only the following media types are accepted: application/json;stream=watch, application/vnd"
+NO_VERSION = 'resourceVersion: Invalid value: "abc"'
+AS_TABLE = "as=Table;v=v1;g=meta.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("accept", "query", "code", "message"),
+    [
+        ("application/yaml", "limit=x", 400, "strconv.ParseInt"),
+        ("application/yaml", "fieldSelector=data.x=1", 400, "is not a known field selector"),
+        ("application/yaml", "resourceVersion=abc", 500, NO_VERSION),
+        ("application/yaml", "", 406, STREAMS),
+        (f"application/json;{AS_TABLE}", "includeObject=All&resourceVersion=abc", 500, NO_VERSION),
+        (f"application/yaml;{AS_TABLE}", "includeObject=All", 400, "Unable to convert to Table"),
+        (f"application/yaml;{AS_TABLE}", "", 406, STREAMS),
+    ],
+)
+def test_whether_events_can_be_written_a_watch_is_told_last(
+    server: Handle, accept: str, query: str, code: int, message: str
+) -> None:
+    headers = {"Authorization": f"Bearer {server.token}", "Accept": accept}
+    answer = httpx.get(f"{server.url}{CONFIGMAPS}?watch=1&timeoutSeconds=1&{query}", headers=headers)
+    assert answer.status_code == code
+    assert " ".join(message.split()) in " ".join(answer.text.replace('\\"', '"').split())
+
+
+def test_what_cannot_be_watched_says_so_once_the_options_are_sound(server: Handle) -> None:
+    path = "/api/v1/componentstatuses?watch=1"
+    assert ask(server, "GET", f"{path}&limit=x").status_code == 400
+    assert ask(server, "GET", f"{path}&fieldSelector=a%3Db").status_code == 400
+    refused = ask(server, "GET", path)
+    assert (refused.status_code, refused.json()["details"]) == (405, {"kind": "componentstatuses"})
+    assert ask(server, "GET", "/api/v1/watch/componentstatuses").status_code == 404
+    assert ask(server, "POST", "/api/v1/watch/configmaps").status_code == 405
+
+
 def test_a_list_that_goes_on_does_not_look_for_an_object_by_its_name(server: Handle) -> None:
     selected = f"{CONFIGMAPS}?fieldSelector=metadata.name%3Dc"
     assert [item["metadata"]["name"] for item in ask(server, "GET", selected).json()["items"]] == ["c"]

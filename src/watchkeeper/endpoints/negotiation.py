@@ -82,14 +82,6 @@ def negotiate(
     return found
 
 
-def negotiate_watch(request: Request, *, protobuf: bool, binary: bool = True) -> Accepted:
-    """The form of a watch's events; see `negotiate`. Raises a 406 when the first choice cannot be streamed."""
-    found = negotiate(request, protobuf=protobuf and binary, streams=True, binary=binary)
-    if found.media_type == YAML:
-        raise errors.not_acceptable(f"only the following media types are accepted: {', '.join(STREAMS)}")
-    return found
-
-
 def not_acceptable() -> ApiError:
     """406, naming what there is."""
     return errors.not_acceptable(f"only the following media types are accepted: {', '.join(ACCEPTED)}")

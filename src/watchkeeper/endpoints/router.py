@@ -105,9 +105,9 @@ class Router:
 
     def _old_watch(self, found: ServedResource, request: Request) -> Handled:
         """A path under /watch/, which can only be got, with `watch` or without it."""
-        if request.info.subresource:
+        if request.info.subresource or "watch" not in found.scope.verbs:
             raise not_found()
-        if request.method != "GET" or "watch" not in found.scope.verbs:
+        if request.method != "GET":
             raise method_not_allowed()
         _warn(found, request)
         return watch(request, found.scope)
@@ -166,8 +166,6 @@ class Router:
             raise method_not_allowed()
         _warn(found, request)
         if request.info.verb == "watch" and request.method == "GET":
-            if "watch" not in scope.verbs:
-                raise errors.method_not_supported(found.info.group_resource, "watch")
             return watch(request, scope)
         return entry[1](request, scope)
 

@@ -11,7 +11,7 @@ from typing import cast
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.handlers.common import context, predicate
-from watchkeeper.endpoints.negotiation import PROTOBUF, negotiate, negotiate_watch
+from watchkeeper.endpoints.negotiation import PROTOBUF, STREAMS, YAML, Accepted, negotiate
 from watchkeeper.endpoints.params import ListParams, read_list_params
 from watchkeeper.endpoints.render import EventWriter, ProtobufEvents, no_protobuf, renderer_for
 from watchkeeper.endpoints.response import JSON, Header, Response
@@ -47,22 +47,18 @@ async def _opened(request: Request, scope: Scope, *, joined: bool = True) -> Wat
 
 
 async def open_watch(request: Request, scope: Scope) -> tuple[EventWriter, Watcher, float]:
-    """What a watch needs, whatever carries it: how to write events, where they come from, and for how many seconds."""
-    try:
-        accepted = negotiate_watch(request, protobuf=scope.in_protobuf, binary=not is_websocket(request))
-    except ApiError:
-        # Of a form that only lists have, a watch is told when all else about it is right.
-        negotiate(request, protobuf=scope.in_protobuf)
-        predicate(request, scope, read_list_params(request, watch=True))
-        raise
+    """What a watch needs, whatever carries it: how to write events, where they come from, and for how many seconds.
+
+    Whether events can be written as asked, a watch is told when all else about it is right, and it could be opened.
+    """
+    binary = not is_websocket(request)
+    accepted = negotiate(
+        request, protobuf=scope.in_protobuf and binary, named=scope.in_protobuf, streams=True, binary=binary
+    )
     params = read_list_params(request, watch=True)
     selected = predicate(request, scope, params)
-    renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
-    writer: EventWriter = renderer
-    if accepted.media_type == PROTOBUF:
-        if accepted.target == "Table":
-            raise no_protobuf("*v1.Table")
-        writer = ProtobufEvents(renderer)
+    if "watch" not in scope.verbs:
+        raise errors.method_not_supported(scope.info.group_resource, "watch")
     timeout = _timeout(params, scope)
     options = WatchOptions(
         resource_version=params.resource_version,
@@ -73,9 +69,26 @@ async def open_watch(request: Request, scope: Scope) -> tuple[EventWriter, Watch
         deadline=asyncio.get_running_loop().time() + timeout,
     )
     watcher = await scope.store.watch(context(request, scope), options)
+    try:
+        writer = _writer(request, scope, accepted)
+    except ApiError:
+        watcher.close()
+        raise
     if accepted.target == "PartialObjectMetadataList":
         watcher = _UpToObjects(watcher)
     return writer, watcher, timeout
+
+
+def _writer(request: Request, scope: Scope, accepted: Accepted) -> EventWriter:
+    """What writes events in a form. Raises a 400 or a 406 for one that they do not have."""
+    renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
+    if accepted.media_type == YAML:
+        raise errors.not_acceptable(f"only the following media types are accepted: {', '.join(STREAMS)}")
+    if accepted.media_type != PROTOBUF:
+        return renderer
+    if accepted.target == "Table":
+        raise no_protobuf("*v1.Table")
+    return ProtobufEvents(renderer)
 
 
 class _UpToObjects:
