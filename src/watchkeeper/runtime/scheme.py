@@ -46,7 +46,7 @@ class Kind:
     builtin: bool = True
     """Whether it follows the encoding rules of compiled-in types; custom resources keep what was sent."""
     default: Callable[[Object], None] | None = None
-    """Fills in defaults, in place, at this version."""
+    """Fills in defaults, in place, at this version. Raises DecodeError for what no other version could hold."""
     to_hub: Callable[[Object], Object] | None = None
     """Converts a fresh object of this version to the hub version; may reuse its parts. None at the hub itself."""
     from_hub: Callable[[Object], Object] | None = None

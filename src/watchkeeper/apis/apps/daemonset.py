@@ -5,10 +5,12 @@ How often the template has changed is told by an annotation, since the field tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.apis import printing, workloads
+from watchkeeper.apis.apps.numbers import settle_number
 from watchkeeper.apis.apps.rollout import STRATEGY_FORM, validate_rolling_daemon_set
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
@@ -61,7 +63,9 @@ def default_daemon_set(daemon_set: Object) -> None:
     # Whoever sends none sets it to 0, and is recorded as its owner, whatever becomes of it.
     meta = daemon_set.setdefault("metadata", {})
     annotations = meta.get("annotations") or {}
-    if _TEMPLATE_GENERATION not in annotations:
+    if _TEMPLATE_GENERATION in annotations:
+        settle_number(daemon_set, _TEMPLATE_GENERATION)
+    else:
         meta["annotations"] = {**annotations, _TEMPLATE_GENERATION: "0"}
 
 
@@ -115,7 +119,7 @@ def _show_template_generation(obj: Object) -> None:
 
 def _template_generation(obj: Object) -> int:
     text = (obj["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "")
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return int(text) if re.fullmatch(r"-?[0-9]+", text) else 0
 
 
 def _prepare_for_create(daemon_set: Object) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.apis import printing, workloads
-from watchkeeper.apis.apps.rollback import rollback_target, validate_rollback_target
+from watchkeeper.apis.apps.numbers import settle_number
+from watchkeeper.apis.apps.rollback import ROLLBACK_TO, rollback_target, validate_rollback_target
 from watchkeeper.apis.apps.rollout import STRATEGY_FORM, validate_rolling_deployment
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.pod_defaults import default_pod_template
@@ -49,6 +50,16 @@ def default_deployment(deployment: Object) -> None:
     spec.setdefault("revisionHistoryLimit", 10)
     spec.setdefault("progressDeadlineSeconds", 600)
     default_pod_template(spec.setdefault("template", {}))
+    annotations = (deployment.get("metadata") or {}).get("annotations") or {}
+    if annotations.get(ROLLBACK_TO):
+        settle_number(
+            deployment, ROLLBACK_TO, f"failed to parse annotation[{ROLLBACK_TO}]={{text}} as int64: {{error}}"
+        )
+    elif ROLLBACK_TO in annotations:
+        left = {name: text for name, text in annotations.items() if name != ROLLBACK_TO}
+        deployment["metadata"].pop("annotations")
+        if left:
+            deployment["metadata"]["annotations"] = left
 
 
 def _spec_errors(deployment: Object, options: PodOptions) -> list[FieldError]:
@@ -178,6 +189,7 @@ BEHAVIORS = [
             warnings_on_create=_warnings_on_create,
             warnings_on_update=_warnings_on_update,
             has_generation=True,
+            annotations_of_fields=(ROLLBACK_TO,),
             table=_TABLE,
         ),
         spec_of_template,

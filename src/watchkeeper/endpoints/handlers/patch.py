@@ -164,7 +164,7 @@ class _Merge(_Patch):
         scope = self.scope
         changed = self.document.apply(self._versioned(current))
         self._check_kind(changed)
-        new = self._completed(self._decoded(changed, current))
+        new = self._completed(self._decoded(changed, current), current)
         return new if scope.is_hub else scope.services.scheme.to_hub(new)
 
     def _versioned(self, current: StoredObject) -> Object:
@@ -179,7 +179,7 @@ class _Merge(_Patch):
         if current.settled and self.scope.kind.builtin:  # the schema of a custom resource may have changed since
             new = self._decoded_in_part(changed, live, current)
         else:
-            new = self._completed(self._decoded(changed, current))
+            new = self._completed(self._decoded(changed, current), current)
         patches.own_parts(new, live)
         return new
 
@@ -195,7 +195,7 @@ class _Merge(_Patch):
             # What decoding fills in for lack of it may be among what it was not shown.
             if name in names or name not in changed:
                 changed[name] = value
-        return changed if only_metadata else self._completed(changed)
+        return changed if only_metadata else self._completed(changed, current)
 
     def _check_kind(self, changed: Any) -> None:
         """A patch may take the kind away, but not change it, nor the version; of custom objects it may do neither."""
@@ -268,13 +268,18 @@ class _Merge(_Patch):
         document, _ = self._read()
         return _json_of(document.apply(self._versioned(current)))
 
-    def _completed(self, obj: Object) -> Object:
+    def _completed(self, obj: Object, current: StoredObject) -> Object:
         """The object with its kind and with defaults."""
         kind = self.scope.kind
         if kind.builtin or not obj.get("kind"):
             obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
         if kind.default is not None:
-            kind.default(obj)
+            try:
+                kind.default(obj)
+            except DecodeError as error:
+                if isinstance(self.document, StrategicPatch):
+                    raise ApiError(500, "", str(error)) from error
+                raise self._refused(current, str(error)) from error
         return obj
 
     def _refused(self, current: StoredObject, message: str) -> ApiError:

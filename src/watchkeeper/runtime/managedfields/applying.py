@@ -16,6 +16,7 @@ from watchkeeper.runtime.managedfields.nodes import Mismatch
 from watchkeeper.runtime.managedfields.tracking import NEVER_OWNED, Tracking, without_record, write_record
 from watchkeeper.runtime.managedfields.validate import check
 from watchkeeper.runtime.managedfields.versions import decode_merged
+from watchkeeper.runtime.scheme import DecodeError
 
 Object = dict[str, Any]
 
@@ -121,7 +122,11 @@ class Apply:
             _keep_nulls(outcome, obj)
         obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
         if kind.default is not None:
-            kind.default(obj)
+            try:
+                kind.default(obj)
+            except DecodeError as error:
+                why = f"failed to convert to unversioned ({_described(self.applied)}): {error}"
+                raise ApiError(500, "", why) from error
         return obj
 
 
