@@ -15,6 +15,11 @@ from watchkeeper.apis.quantities import round_resources
 
 Object = dict[str, Any]
 
+_OLD_ANNOTATIONS = frozenset(
+    f"pod.{level}.kubernetes.io/init-container{what}" for level in ("alpha", "beta") for what in ("s", "-statuses")
+)
+"""Where init containers were before Kubernetes 1.8, which is not looked at."""
+
 
 def default_pod(pod: Object) -> None:
     """Fill in a Pod. Requests follow limits and host ports follow the host network only here, not in templates."""
@@ -39,14 +44,29 @@ def default_pod(pod: Object) -> None:
 
 def default_pod_status(pod: Object) -> None:
     """Fill in a Pod outside of its spec."""
+    _drop_old_annotations(pod)
     status = pod.get("status")
     if status:
         _default_status(status)
 
 
+def _drop_old_annotations(obj: Object) -> None:
+    meta = obj.get("metadata")
+    annotations = meta.get("annotations") if meta else None
+    if not annotations or _OLD_ANNOTATIONS.isdisjoint(annotations):
+        return
+    assert meta is not None
+    kept = {name: text for name, text in annotations.items() if name not in _OLD_ANNOTATIONS}
+    if kept:
+        meta["annotations"] = kept
+    else:
+        del meta["annotations"]
+
+
 def default_pod_template(template: Object) -> None:
     """Fill in the template of a workload."""
     template.setdefault("metadata", {})
+    _drop_old_annotations(template)
     default_pod_spec(template.setdefault("spec", {}))
 
 

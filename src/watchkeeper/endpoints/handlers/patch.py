@@ -195,7 +195,11 @@ class _Merge(_Patch):
             # What decoding fills in for lack of it may be among what it was not shown.
             if name in names or name not in changed:
                 changed[name] = value
-        return changed if only_metadata else self._completed(changed, current)
+        if not only_metadata:
+            return self._completed(changed, current)
+        if part and self.scope.kind.specs is not None:
+            self.scope.kind.specs.default_rest(changed)
+        return changed
 
     def _check_kind(self, changed: Any) -> None:
         """A patch may take the kind away, but not change it, nor the version; of custom objects it may do neither."""
