@@ -13,6 +13,7 @@ from watchkeeper.apis.discovery.stored import slice_at_v1 as endpoint_slice_at_v
 from watchkeeper.apis.flowcontrol.stored import level_of_assured_shares, level_of_v1beta3
 from watchkeeper.apis.networking.stored import ingress_at_v1, network_policy_at_v1
 from watchkeeper.apis.node.stored import runtime_class_at_v1
+from watchkeeper.apis.policy.budget import OLD_LABEL as OLD_BUDGET_LABEL
 from watchkeeper.apis.rbac.stored import binding_at_v1
 from watchkeeper.apis.resource.stored import claim_at_v1, slice_at_v1, template_at_v1
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
@@ -21,18 +22,15 @@ Object = dict[str, Any]
 Converter = Callable[[Object], Object]
 """Makes of a stored object, which it consumes, one with the fields of the version that is served."""
 
-_BUDGET_LABEL = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
-"""No Pod has it."""
-
 
 def _budget(obj: Object) -> Object:
     """At v1beta1 an empty selector chose no Pods, at v1 it chooses all."""
     spec = obj.get("spec") or {}
     match spec.get("selector"):
-        case {"matchExpressions": [{"key": key, "operator": "DoesNotExist"}]} if key == _BUDGET_LABEL:
+        case {"matchExpressions": [{"key": key, "operator": "DoesNotExist"}]} if key == OLD_BUDGET_LABEL:
             spec["selector"] = {}
         case {} as selector if not any(selector.values()):
-            spec["selector"] = {"matchExpressions": [{"key": _BUDGET_LABEL, "operator": "Exists"}]}
+            spec["selector"] = {"matchExpressions": [{"key": OLD_BUDGET_LABEL, "operator": "Exists"}]}
     return obj
 
 

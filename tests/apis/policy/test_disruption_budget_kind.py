@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from kind_writer import BEHAVIORS, create, created, row, update, update_status
 
+from watchkeeper.apis.policy.budget import OLD_LABEL
 from watchkeeper.meta.gvk import GroupKind
 
 
@@ -51,3 +52,26 @@ def test_statuses_are_written_by_controllers() -> None:
 def test_the_table() -> None:
     cells = row(created(budget(minAvailable="50%")))
     assert (cells["Min Available"], cells["Max Unavailable"], cells["Allowed Disruptions"]) == ("50%", "N/A", 0)
+
+
+@pytest.mark.parametrize(
+    ("selector", "kept"),
+    [
+        ({"matchExpressions": [{"key": OLD_LABEL, "operator": "Exists"}]}, None),
+        ({"matchExpressions": [{"key": OLD_LABEL, "operator": "DoesNotExist"}]}, None),
+        ({"matchExpressions": [{"key": OLD_LABEL, "operator": "In", "values": ["x"]}]}, {}),
+        ({"matchExpressions": [{"key": OLD_LABEL, "operator": "Exists"}] * 2}, {}),
+        (
+            {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": OLD_LABEL, "operator": "Exists"}]},
+            {"matchLabels": {"a": "b"}},
+        ),
+        (
+            {"matchExpressions": [{"key": OLD_LABEL, "operator": "Exists"}, {"key": "z", "operator": "Exists"}]},
+            {"matchExpressions": [{"key": "z", "operator": "Exists"}]},
+        ),
+        ({"matchLabels": {OLD_LABEL: "x"}}, None),
+        ({}, None),
+    ],
+)
+def test_the_label_of_selectors_that_choose_none_or_all_is_in_no_other(selector: Any, kept: Any) -> None:
+    assert created(budget(selector=selector))["spec"]["selector"] == (selector if kept is None else kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from watchkeeper.apis import printing
@@ -17,10 +17,12 @@ from watchkeeper.apis.validation.numbers import (
 )
 from watchkeeper.apis.validation.selectors import has_invalid_values, validate_label_selector
 from watchkeeper.meta.field import FieldError, invalid
-from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
 
+OLD_LABEL = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
+"""No Pod has it: selectors of nothing but this choose none or all of them, which v1beta1 and v1 write in other ways."""
 _COUNTS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 _POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
@@ -30,6 +32,22 @@ _SPEC: InternalForm = {
     "maxUnavailable": ("MaxUnavailable", None),
     "unhealthyPodEvictionPolicy": ("UnhealthyPodEvictionPolicy", None),
 }
+
+
+def default_budget(budget: Object) -> None:
+    """Keep the label of selectors that choose none or all out of any other."""
+    selector = (budget.get("spec") or {}).get("selector") or {}
+    requirements = selector.get("matchExpressions") or ()
+    kept = [requirement for requirement in requirements if requirement.get("key") != OLD_LABEL]
+    if len(kept) == len(requirements) or (not selector.get("matchLabels") and _chooses_none_or_all(requirements)):
+        return
+    selector = {name: value for name, value in selector.items() if name != "matchExpressions"}
+    budget["spec"]["selector"] = {**selector, "matchExpressions": kept} if kept else selector
+
+
+def _chooses_none_or_all(requirements: Sequence[Mapping[str, Any]]) -> bool:
+    only = requirements[0]
+    return len(requirements) == 1 and only.get("operator") in ("Exists", "DoesNotExist") and not only.get("values")
 
 
 def _spec_errors(spec: Mapping[str, Any], *, allow_values: bool) -> list[FieldError]:
@@ -101,3 +119,4 @@ BEHAVIORS = [
         table=_TABLE,
     )
 ]
+DEFAULTS = {GroupVersionKind("policy", "v1", "PodDisruptionBudget"): default_budget}
