@@ -41,6 +41,25 @@ def test_the_aggregated_form_is_preferred_wherever_it_is_named(
     assert ("APIGroupDiscoveryList" in answer.text) is ("as=" in content_type)
 
 
+@pytest.mark.parametrize("path", ["/api", "/apis"])
+def test_the_aggregated_form_is_indented_for_those_who_ask_for_that(server: Handle, path: str) -> None:
+    def ask(
+        query: str = "", params: str = "", agent: str = "x", media_type: str = "application/json"
+    ) -> httpx.Response:
+        accept = f"{media_type};{FORM}{params}"
+        headers = {"Authorization": f"Bearer {server.token}", "Accept": accept, "User-Agent": agent}
+        return httpx.get(server.url + path + query, headers=headers)
+
+    plain = ask()
+    assert b"\n  " not in plain.content
+    for answer in (ask("?pretty=true"), ask(params=";pretty=1"), ask(agent="curl/8.0")):
+        assert answer.text.startswith('{\n  "kind": "APIGroupDiscoveryList"')
+        assert answer.headers["content-type"] == plain.headers["content-type"]
+        assert answer.json() == plain.json()
+    assert b"\n  " not in ask("?pretty=0", agent="curl/8.0").content
+    assert ask("?pretty=true", media_type=PROTOBUF).content == ask(media_type=PROTOBUF).content
+
+
 def test_the_aggregated_form_in_protobuf_says_what_the_one_in_json_says(server: Handle) -> None:
     def ask(media_type: str) -> httpx.Response:
         headers = {"Authorization": f"Bearer {server.token}", "Accept": f"{media_type};{FORM}"}

@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 import orjson
 
 from watchkeeper.endpoints.discovery import Aggregated, Discovery
-from watchkeeper.endpoints.negotiation import ACCEPTED, ANY, JSON, PROTOBUF, YAML, clauses_of, negotiate
+from watchkeeper.endpoints.negotiation import (
+    ACCEPTED,
+    ANY,
+    JSON,
+    PROTOBUF,
+    YAML,
+    Accepted,
+    clauses_of,
+    negotiate,
+    wants_pretty,
+)
 from watchkeeper.endpoints.render import finish
 from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.endpoints.router import method_not_allowed, not_found, unavailable
@@ -34,9 +44,9 @@ class DiscoveryPaths:
 
     def _core(self, request: Request, parts: list[str]) -> Response:
         if len(parts) == 1:
-            if media_type := _aggregated_type(request):
+            if accepted := _aggregated_form(request):
                 _require_get(request)
-                return _aggregated(request, self._discovery.aggregated_core(), media_type)
+                return _aggregated(request, self._discovery.aggregated_core(), accepted)
             host = request.header(b"host")
             return _routed(request, self._discovery.core_versions(host))
         body = self._discovery.resource_list("", parts[1]) if len(parts) == 2 else None
@@ -49,8 +59,8 @@ class DiscoveryPaths:
         if len(parts) == 1:
             if request.path.endswith("//"):
                 return text_response(404, "404 page not found\n")
-            if request.path == "/apis" and (media_type := _aggregated_type(request)):
-                return _aggregated(request, discovery.aggregated_groups(), media_type)
+            if request.path == "/apis" and (accepted := _aggregated_form(request)):
+                return _aggregated(request, discovery.aggregated_groups(), accepted)
             return _plain(request, discovery.group_list())
         group = discovery.group(parts[1]) if parts[1] else None
         if group is None:
@@ -83,14 +93,14 @@ def _require_get(request: Request) -> None:
         raise method_not_allowed()
 
 
-def _aggregated_type(request: Request) -> str:
-    """In which media type the aggregated form is asked for; "" when it is not.
+def _aggregated_form(request: Request) -> Accepted | None:
+    """How the aggregated form is asked for; None when it is not.
 
     Wherever it stands in the header it is preferred to the plain form, as the reference has it.
     """
     header = request.header(b"accept")
     if "as=" not in header:
-        return ""
+        return None
     for media_type, params in clauses_of(header):
         if media_type in ANY:
             media_type = JSON
@@ -100,18 +110,20 @@ def _aggregated_type(request: Request) -> str:
         if stream and (stream != "watch" or media_type == YAML):
             continue
         if all(params.get(name) == value for name, value in _AGGREGATED.items()):
-            return media_type
-    return ""
+            return Accepted(media_type, pretty=params.get("pretty") == "1" or wants_pretty(request))
+    return None
 
 
-def _aggregated(request: Request, document: Aggregated, media_type: str) -> Response:
+def _aggregated(request: Request, document: Aggregated, accepted: Accepted) -> Response:
     etag = (b"etag", document.etag.encode())
     headers = (etag, (b"vary", b"Accept"), (b"cache-control", b"public"))
     if request.header(b"if-none-match") == document.etag:
         return Response(304, b"", headers)
     forms = {JSON: lambda: document.body, YAML: document.yaml, PROTOBUF: document.protobuf}
-    body = forms[media_type]()
-    said = ";".join([media_type, *(f"{name}={value}" for name, value in _AGGREGATED.items())])
+    body = forms[accepted.media_type]()
+    if accepted.pretty and accepted.media_type == JSON:
+        body = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
+    said = ";".join([accepted.media_type, *(f"{name}={value}" for name, value in _AGGREGATED.items())])
     return Response(200, body, ((b"content-type", said.encode()), *headers))
 
 
