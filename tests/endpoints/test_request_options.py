@@ -328,3 +328,9 @@ def test_what_a_patch_made_is_shown_fit_to_stand_in_html(server: Handle) -> None
     patch = '[{"op":"replace","path":"","value":[1,"<&>"]}]'
     status = ask(server, "PATCH", f"{CONFIGMAPS}/c", patch, "application/json-patch+json").json()
     assert r'Invalid value: "[1,\"\\u003c\\u0026\\u003e\"]": ' in status["message"]
+
+
+@pytest.mark.parametrize("path", [CONFIGMAPS, f"{CONFIGMAPS}/c", f"{CONFIGMAPS}/nosuch", "/api/v1", "/apis"])
+def test_only_answers_in_one_line_end_it(server: Handle, path: str) -> None:
+    assert ask(server, "GET", path).content.endswith(b"}\n")
+    assert ask(server, "GET", f"{path}?pretty=true").content.endswith(b"\n}")

@@ -416,7 +416,7 @@ def finish(body: bytes, accepted: Accepted, status: int = 200) -> Response:
     if accepted.media_type == YAML:
         return Response(status, dump_yaml(orjson.loads(body)), ((b"content-type", b"application/yaml"),))
     if accepted.pretty:
-        body = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
+        return Response(status, orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2))
     if not body.endswith(b"\n"):
         body += b"\n"
     return Response(status, body)
