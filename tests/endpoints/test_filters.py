@@ -254,4 +254,6 @@ def test_a_timeout_that_cannot_be_read_is_a_bad_request_but_means_nothing_to_a_w
     with pytest.raises(ApiError) as refused:
         check_deadline(request(query="timeout=soon"))
     assert refused.value.message == ('invalid timeout specified in the request URL - time: invalid duration "soon"')
+    with pytest.raises(ApiError, match='URL - time: missing unit in duration "30"'):
+        check_deadline(request(query="timeout=30"))
     check_deadline(request(query="watch=1&timeout=soon"))

@@ -17,13 +17,12 @@ from watchkeeper.cel.values import (
     EvalError,
     Timestamp,
 )
+from watchkeeper.meta import go_durations
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339 = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:[.,](\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
 )
-_DURATION = re.compile(r"([0-9]*(?:\.[0-9]*)?)(ns|us|µs|μs|ms|s|m|h)")
-_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": NANOS, "m": 60 * NANOS, "h": 3600 * NANOS}
 _OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d{2})", re.ASCII)
 
 
@@ -73,24 +72,7 @@ def format_timestamp(at: Timestamp) -> str:
 
 def parse_duration(text: str) -> Duration:
     """Read a duration as Go's time.ParseDuration does. Raises ValueError."""
-    sign, rest = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
-    if rest == "0":
-        return Duration(0)
-    total, at = 0, 0
-    while at < len(rest):
-        found = _DURATION.match(rest, at)
-        if found is None or found.group(1) in ("", "."):
-            break
-        whole, _, fraction = found.group(1).partition(".")
-        unit = _UNITS[found.group(2)]
-        total += int(whole or "0") * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
-        at = found.end()
-    if not rest or at < len(rest):
-        raise ValueError(f'time: invalid duration "{text}"')
-    nanos = sign * total
-    if not MIN_INT <= nanos <= MAX_INT:
-        raise ValueError(f'time: invalid duration "{text}"')
-    return Duration(nanos)
+    return Duration(go_durations.parse_duration(text))
 
 
 def local(at: Timestamp, zone: str = "UTC") -> datetime:

@@ -7,6 +7,7 @@ import zoneinfo
 from dataclasses import dataclass, field
 
 from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.go_durations import parse_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,6 @@ _DESCRIPTORS = frozenset(("@yearly", "@annually", "@monthly", "@weekly", "@daily
 _EVERY = "@every "
 _ZONES = ("TZ=", "CRON_TZ=")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_DURATION = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+")
-_NUMBER_AND_UNIT = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([^0-9.]*)")
-_UNITS = frozenset(("ns", "us", "µs", "μs", "ms", "s", "m", "h"))
 
 
 class ScheduleError(ValueError):
@@ -79,29 +77,10 @@ def _check_descriptor(text: str) -> None:
         return
     if not text.startswith(_EVERY):
         raise ScheduleError(f"unrecognized descriptor: {text}")
-    duration = text.removeprefix(_EVERY)
-    wrong = _duration_error(duration)
-    if wrong:
-        raise ScheduleError(f"failed to parse duration {text}: {wrong}")
-
-
-def _duration_error(text: str) -> str:
-    """What Go says of a duration that it cannot parse; "" for one that it can."""
-    if text in ("0", "+0", "-0") or _DURATION.fullmatch(text):
-        return ""
-    quoted = go_quote(text)
-    rest = text[1:] if text[:1] in ("+", "-") else text
-    while rest:
-        found = _NUMBER_AND_UNIT.match(rest)
-        if found is None:
-            break
-        unit = found[2]
-        if not unit:
-            return f"time: missing unit in duration {quoted}"
-        if unit not in _UNITS:
-            return f"time: unknown unit {go_quote(unit)} in duration {quoted}"
-        rest = rest[found.end() :]
-    return f"time: invalid duration {quoted}"
+    try:
+        parse_duration(text.removeprefix(_EVERY))
+    except ValueError as error:
+        raise ScheduleError(f"failed to parse duration {text}: {error}") from None
 
 
 def _check_range(text: str, bounds: _Bounds) -> None:

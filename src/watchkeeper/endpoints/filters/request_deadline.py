@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from watchkeeper.meta import errors
+from watchkeeper.meta.go_durations import parse_duration
 from watchkeeper.request.request import Request
 
 
@@ -25,10 +26,7 @@ def requested_timeout(request: Request) -> float:
     text = request.param("timeout")
     if not text:
         return 0.0
-    # Few requests have one, and what reads it is otherwise needed only by those who write expressions.
-    from watchkeeper.cel.times import parse_duration
-
     try:
-        return int(parse_duration(text)) / 1e9
+        return parse_duration(text) / 1e9
     except ValueError as error:
         raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from error
