@@ -27,6 +27,11 @@ def test_some_times_are_shown_to_the_microsecond() -> None:
     ("text", "message"),
     [
         ("abc", 'parsing time "abc" as "2006-01-02T15:04:05Z07:00": cannot parse "abc" as "2006"'),
+        (
+            '\u00e9\t"',
+            'parsing time "\\xc3\\xa9\\x09\\"" as "2006-01-02T15:04:05Z07:00":'
+            ' cannot parse "\\xc3\\xa9\\x09\\"" as "2006"',
+        ),
         ("2024-01-01", 'parsing time "2024-01-01" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "T"'),
         ("2024-13-01T00:00:00Z", 'parsing time "2024-13-01T00:00:00Z": month out of range'),
         ("2023-02-29T00:00:00Z", 'parsing time "2023-02-29T00:00:00Z": day out of range'),

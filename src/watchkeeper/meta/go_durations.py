@@ -35,9 +35,9 @@ def parse_duration(text: str) -> int:
         if int(whole or "0") > _MAX:
             raise _invalid(text)
         if not unit:
-            raise ValueError(f"time: missing unit in duration {_quote(text)}")
+            raise ValueError(f"time: missing unit in duration {quote(text)}")
         if unit not in _UNITS:
-            raise ValueError(f"time: unknown unit {_quote(unit)} in duration {_quote(text)}")
+            raise ValueError(f"time: unknown unit {quote(unit)} in duration {quote(text)}")
         total += int(whole or "0") * _UNITS[unit] + _fraction(fraction, _UNITS[unit])
         if total > _MAX:
             raise _invalid(text)
@@ -60,10 +60,10 @@ def _fraction(digits: str, unit: int) -> int:
 
 
 def _invalid(text: str) -> ValueError:
-    return ValueError(f"time: invalid duration {_quote(text)}")
+    return ValueError(f"time: invalid duration {quote(text)}")
 
 
-def _quote(text: str) -> str:
+def quote(text: str) -> str:
     """Quote as Go's package time does: what is not plain ASCII by its bytes."""
     return f'"{"".join([_quoted(ch) for ch in text])}"'
 

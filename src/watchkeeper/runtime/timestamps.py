@@ -9,7 +9,7 @@ import re
 import time
 from functools import lru_cache
 
-from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.go_durations import quote
 
 SECONDS = "2006-01-02T15:04:05Z07:00"
 """The layout of metav1.Time, in Go's notation; it shows in errors. A fraction of a second may be given."""
@@ -116,7 +116,7 @@ def _shift(year: int, month: int, day: int, days: int) -> tuple[int, int, int]:
 
 
 def _out_of_range(text: str, what: str) -> TimeError:
-    return TimeError(f"parsing time {go_quote(text)}: {what} out of range")
+    return TimeError(f"parsing time {quote(text)}: {what} out of range")
 
 
 def _error(text: str, layout: str) -> TimeError:
@@ -125,15 +125,15 @@ def _error(text: str, layout: str) -> TimeError:
     for element in _ELEMENTS.findall(layout):
         match = _element(element).match(rest)
         if match is None:
-            what = f"cannot parse {go_quote(rest)} as {go_quote(element)}"
-            return TimeError(f"parsing time {go_quote(text)} as {go_quote(layout)}: {what}")
+            what = f"cannot parse {quote(rest)} as {quote(element)}"
+            return TimeError(f"parsing time {quote(text)} as {quote(layout)}: {what}")
         if (out := _range_of(element, match[1])) is not None:
             return _out_of_range(text, out)
         rest = rest[match.end() :]
         if element == "05" and layout is SECONDS and (fraction := re.match(r"[.,]\d+", rest)):
             rest = rest[fraction.end() :]
     if rest:
-        return TimeError(f"parsing time {go_quote(text)}: extra text: {go_quote(rest)}")
+        return TimeError(f"parsing time {quote(text)}: extra text: {quote(rest)}")
     return _out_of_range(text, "day")
 
 
