@@ -90,3 +90,12 @@ def test_an_apply_that_creates_keeps_when_the_object_is_said_to_go(server: Handl
     lease = {"metadata": {"name": "going", **times}}
     made = server.request("PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/going", lease)
     assert times.items() <= made["metadata"].items()
+
+
+def test_unknown_fields_of_a_strategic_outcome_are_quoted_as_they_are(server: Handle) -> None:
+    body = json.dumps({"spec": {'say "a"': 1, "template": {"spec": {"containers": [{"name": "main", "n": None}]}}}})
+    options = {"fieldValidation": "Strict", "dryRun": "All"}
+    _, found = patch(server, f"{DEPLOYMENTS}/d", body, STRATEGIC, **options)
+    assert found["message"].endswith('strict decoding error: unknown field "spec.say "a""')
+    _, found = patch(server, f"{DEPLOYMENTS}/d", body, MERGE, **options)
+    assert 'unknown field "spec.say \\"a\\""' in found["message"]

@@ -298,3 +298,16 @@ def test_an_order_holds_maps_that_have_keys() -> None:
         ([{"name": "main"}, {}], "map: map[] does not contain declared merge key: name"),
     ):
         assert refused(document, {"spec": {"$setElementOrder/containers": order}}).message == message
+
+
+def test_a_directive_that_is_null_is_none_in_a_new_value() -> None:
+    body = b'{"spec":{"strategy":{"$patch":null,"type":"Recreate"},"selector":{"$patch":"delete","a":"b"}}}'
+    assert StrategicPatch(body, DEPLOYMENT).apply({"spec": {"replicas": 1}}) == {
+        "spec": {"replicas": 1, "strategy": {"type": "Recreate"}}
+    }
+    body = b'{"spec":{"template":{"spec":{"containers":[{"$patch":null,"name":"a"},{"$patch":"merge","name":"b"}]}}}}'
+    assert StrategicPatch(body, DEPLOYMENT).apply({"spec": {}}) == {
+        "spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}
+    }
+    with pytest.raises(ApiError, match="unknown patch type"):
+        StrategicPatch(body, DEPLOYMENT).apply({"spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}})

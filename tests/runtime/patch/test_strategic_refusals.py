@@ -11,7 +11,7 @@ from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.patch.strategic import StrategicPatch
-from watchkeeper.runtime.patch.unstructured import mismatch
+from watchkeeper.runtime.patch.unstructured import mismatch, unknown_fields
 from watchkeeper.runtime.scheme import DecodeError
 
 DEPLOYMENT = schema_data().kinds[GroupVersionKind("apps", "v1", "Deployment")]
@@ -199,3 +199,20 @@ def test_what_is_free_of_form_cannot_be_merged_below_its_first_level() -> None:
         StrategicPatch(b'{"data":{"a":{"b":2}}}', revision).apply({"data": {"a": {"b": 1}}})
     assert refused.value.code == 500
     assert refused.value.message == 'unable to find api field in struct RawExtension for the json field "a"'
+
+
+SLICE = schema_data().kinds[GroupVersionKind("resource.k8s.io", "v1", "ResourceSlice")]
+
+
+def test_unknown_fields_are_told_without_keys_of_maps_escapes_or_a_limit() -> None:
+    attributes = {"a": {"string": "x", "kind": 1}, "b": {"kind": 2}}
+    outcome: dict[str, Any] = {"spec": {"devices": [{}, {"attributes": attributes, 'say "a"': None}]}, "b": 0, "a": 0}
+    assert unknown_fields(SLICE, outcome) == [
+        'unknown field "a"',
+        'unknown field "b"',
+        'unknown field "spec.devices[1].attributes.kind"',
+        'unknown field "spec.devices[1].attributes.kind"',
+        'unknown field "spec.devices[1].say "a""',
+    ]
+    assert len(unknown_fields(SLICE, {"spec": {f"n{i}": 1 for i in range(150)}})) == 150
+    assert unknown_fields(SLICE, {"metadata": {"name": "a", "managedFields": [{"fieldsV1": {"f:x": {}}}]}}) == []

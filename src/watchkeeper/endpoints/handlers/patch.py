@@ -142,8 +142,6 @@ class _Merge(_Patch):
 
     def prepare(self) -> None:
         """Parse and check the patch document."""
-        self._in_order = sorted if self.patch_type == STRATEGIC_PATCH else in_path_order
-        """How unknown fields are reported: a strategic outcome by their texts, others as their text has them."""
         self.document, self.strict_errors = self._read()
 
     def _read(self) -> tuple[patches.Patch, list[str]]:
@@ -249,12 +247,20 @@ class _Merge(_Patch):
         except DecodeError as error:
             obj = self._restored(current, unknown, error)
         if checked and (unknown or self.strict_errors):
-            found = [*self.strict_errors, *self._in_order(unknown or [])]
+            found = [*self.strict_errors, *self._unknown(unknown, current)]
             if self.params.field_validation == "Strict":
                 raise self._refused(current, strict_text(found))
             for text in found:
                 self.request.warn(text)
         return obj
+
+    def _unknown(self, found: list[str] | None, current: StoredObject) -> list[str]:
+        """How unknown fields are reported: those of a strategic outcome have a way of their own."""
+        if not found:
+            return []
+        if isinstance(self.document, StrategicPatch):
+            return self.document.unknown_fields(self.document.apply(self._versioned(current)))
+        return in_path_order(found)
 
     def _restored(self, current: StoredObject, unknown: list[str] | None, error: DecodeError) -> Object:
         """The whole outcome, which did not decode as it is, decoded after a strategic patch converted its values."""

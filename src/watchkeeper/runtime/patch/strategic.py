@@ -15,7 +15,7 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import go_float
 from watchkeeper.runtime.patch.documents import read_patch
-from watchkeeper.runtime.patch.unstructured import go_numbers, mismatch, restored
+from watchkeeper.runtime.patch.unstructured import go_numbers, mismatch, restored, unknown_fields
 from watchkeeper.runtime.schema import Field, Schema, SchemaType
 from watchkeeper.runtime.scheme import DecodeError
 from watchkeeper.runtime.strict import strict_errors
@@ -72,6 +72,10 @@ class StrategicPatch:
         if wrong := mismatch(self._schema, outcome):
             raise DecodeError(wrong)
         return cast(Object, restored(self._schema, outcome))
+
+    def unknown_fields(self, outcome: Object) -> list[str]:
+        """What is told of the fields of an outcome that its kind does not have."""
+        return unknown_fields(self._schema, outcome)
 
     def apply(self, document: Object) -> Object:
         """The patched object. `document` is consumed: its parts are merged in place.
@@ -194,24 +198,41 @@ def _map_directive(patch: Object) -> Object:
 
 
 def _take_over(original: Object, key: str, value: Any) -> None:
-    """The patch's value as it is, without nulls and directives."""
-    if isinstance(value, dict) and PATCH in value:
+    """The patch's value as it is, without nulls and then without directives: one that is null is none."""
+    _discard_nulls(value)
+    if _is_directive(value):
         original.pop(key, None)
     else:
-        original[key] = _clean(value)
+        original[key] = _without_directives(value)
 
 
-def _clean(value: Any) -> Any:
-    """A value without nulls and directives. Maps are cleaned in place, so that the patch shows without them too."""
+def _discard_nulls(value: Any) -> None:
+    """Take the nulls out of all maps, in place, so that the patch shows without them too."""
+    if isinstance(value, dict):
+        for key in [key for key, found in value.items() if found is None]:
+            del value[key]
+        value = value.values()
+    elif not isinstance(value, list):
+        return
+    for found in value:
+        _discard_nulls(found)
+
+
+def _is_directive(value: Any) -> bool:
+    return isinstance(value, dict) and PATCH in value
+
+
+def _without_directives(value: Any) -> Any:
+    """A value without what holds directives. Maps are changed in place, so that the patch shows without them too."""
     if isinstance(value, dict):
         for key, found in list(value.items()):
-            if found is None or (isinstance(found, dict) and PATCH in found):
+            if _is_directive(found):
                 del value[key]
             else:
-                value[key] = _clean(found)
+                value[key] = _without_directives(found)
         return value
     if isinstance(value, list):
-        return [_clean(v) for v in value if not (isinstance(v, dict) and PATCH in v)]
+        return [_without_directives(v) for v in value if not _is_directive(v)]
     return value
 
 
@@ -396,7 +417,7 @@ def _set_element_orders(original: Object, patch: Object, schema: Schema | None) 
         if changes is None:
             merged: list[Any] = current or []
         elif current is None:
-            merged = _clean(changes)
+            merged = _without_directives(changes)
         else:
             merged = _merge_member(list(current), changes, schema, name)
         patch.pop(name, None)

@@ -9,7 +9,7 @@ large for its field is cut off.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -85,6 +85,32 @@ def _bytes(value: Any) -> str | None:
     except Base64Error as error:
         return f"error decoding from json: {error}"
     return None
+
+
+def unknown_fields(schema: Schema, value: Any) -> list[str]:
+    """What the converter says of fields that a type does not have, sorted, as often as they are found.
+
+    Unlike the decoder it knows no limit, quotes names as they are, and passes over keys of maps on its way.
+    """
+    return sorted(f'unknown field "{path}"' for path in _unknown(schema, value, ""))
+
+
+def _unknown(schema: Schema, value: Any, path: str) -> Iterator[str]:
+    if schema.type is SchemaType.STRUCT and value.__class__ is dict:
+        for name, item in value.items():
+            inner = f"{path}.{name}" if path else name
+            if field := schema.fields.get(name):
+                yield from _unknown(field.schema, item, inner)
+            else:
+                yield inner
+    elif schema.element is None:
+        return
+    elif schema.type is SchemaType.LIST and value.__class__ is list:
+        for index, item in enumerate(value):
+            yield from _unknown(schema.element, item, f"{path}[{index}]")
+    elif schema.type is SchemaType.MAP and value.__class__ is dict:
+        for item in value.values():
+            yield from _unknown(schema.element, item, path)
 
 
 def restored(schema: Schema, value: Any) -> Any:
