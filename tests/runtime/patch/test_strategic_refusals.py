@@ -216,3 +216,52 @@ def test_unknown_fields_are_told_without_keys_of_maps_escapes_or_a_limit() -> No
     ]
     assert len(unknown_fields(SLICE, {"spec": {f"n{i}": 1 for i in range(150)}})) == 150
     assert unknown_fields(SLICE, {"metadata": {"name": "a", "managedFields": [{"fieldsV1": {"f:x": {}}}]}}) == []
+
+
+CLUSTER_ROLE = schema_data().kinds[GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")]
+REVISION = schema_data().kinds[GroupVersionKind("apps", "v1", "ControllerRevision")]
+WITH_RULES = {"rules": [{"verbs": ["get"]}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "live", "patch", "message"),
+    [
+        (REVISION, {"data": [1]}, {"data": [2]}, "expected slice or array type, but got: struct"),
+        (
+            CLUSTER_ROLE,
+            WITH_RULES,
+            {"rules": [], "$setElementOrder/rules": []},
+            "map: map[verbs:[get]] does not contain declared merge key: ",
+        ),
+        (
+            CLUSTER_ROLE,
+            WITH_RULES,
+            {"rules": [], "$setElementOrder/rules": ["a"]},
+            "expected a map[string]interface {}, but received a string",
+        ),
+        (
+            CLUSTER_ROLE,
+            WITH_RULES,
+            {"$setElementOrder/rules": []},
+            "Internal error occurred: runtime error: hash of unhashable type map[string]interface {}",
+        ),
+        (
+            CLUSTER_ROLE,
+            WITH_RULES,
+            {"$retainKeys": [["a"]]},
+            "Internal error occurred: runtime error: hash of unhashable type []interface {}",
+        ),
+        (
+            CLUSTER_ROLE,
+            {"metadata": {"finalizers": []}},
+            {"metadata": {"finalizers": [{}]}},
+            "cannot merge lists without merge key for string",
+        ),
+    ],
+)
+def test_lists_that_cannot_be_merged_or_ordered_are_refused(
+    schema: Any, live: dict[str, Any], patch: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ApiError) as refused:
+        StrategicPatch(orjson.dumps(patch), schema).apply(orjson.loads(orjson.dumps(live)))
+    assert (refused.value.code, refused.value.message) == (500, message)

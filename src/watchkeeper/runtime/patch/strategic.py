@@ -34,6 +34,7 @@ _GO_TYPES = {
     list: "[]interface {}",
     dict: "map[string]interface {}",
 }
+_GO_KINDS = {SchemaType.STRUCT: "struct", SchemaType.STRING: "string"}
 _BAD_RETAIN_KEYS = "invalid patch format of retainKeys"
 _BAD_DIRECTIVE = {
     DELETE_FROM: "invalid patch format of primitive list",
@@ -117,6 +118,17 @@ def _check_struct(schema: Schema | None) -> None:
 
 def _bad_type(directive: Any, item: Object) -> ApiError:
     return _cannot(f"unknown patch type: {_go_string(directive)} in map: {go_value(item)}")
+
+
+def _check_list(schema: Schema | None) -> None:
+    """The reference merges lists where the type has a list, not where anything may stand."""
+    if schema is not None and schema.type is SchemaType.ANY:
+        raise _cannot("expected slice or array type, but got: struct")
+
+
+def _no_key(item: Schema | None) -> ApiError:
+    kind = _GO_KINDS.get(item.type, item.format) if item is not None else "struct"
+    return _cannot(f"cannot merge lists without merge key for {kind}")
 
 
 def _go_string(value: Any) -> str:
@@ -246,6 +258,7 @@ def _merge_member(original: Any, value: Any, schema: Schema | None, key: str, *,
     strategy = field.patch_strategy if field is not None else frozenset()
     if isinstance(value, dict):
         return value if "replace" in strategy else _merge_map(original, value, below)
+    _check_list(below)
     if "merge" not in strategy and not deletes:
         return value
     merge_key = field.patch_merge_key if field is not None else ""
@@ -266,6 +279,7 @@ def _retain_keys(original: Object, patch: Object) -> None:
     kept = patch.pop(RETAIN_KEYS)
     if not isinstance(kept, list):
         raise errors.bad_request(_BAD_RETAIN_KEYS)
+    _check_hashable(kept)
     for key, value in patch.items():
         if value is not None and not key.startswith((DELETE_FROM, SET_ORDER)) and key not in kept:
             raise errors.bad_request(_BAD_RETAIN_KEYS)
@@ -283,7 +297,7 @@ def _merge_list(original: list[Any], patch: list[Any], item: Schema | None, key:
         merged = list(dict.fromkeys([*original, *patch]))
         return _ordered(merged, patch, original, "")
     if not key:
-        raise _cannot("cannot merge lists without merge key for struct")
+        raise _no_key(item)
     original, patch, replaced = _list_directives(original, patch, key)
     if replaced:
         return _ordered(patch, [], patch, key)
@@ -423,8 +437,24 @@ def _set_element_orders(original: Object, patch: Object, schema: Schema | None) 
         patch.pop(name, None)
         if not current and not changes:
             raise _cannot("no elements in any of the given slices")
-        _holds_maps(current or [], changes or [])
+        if not key:
+            _check_hashable([*order, *merged])
+        if _holds_maps(current or [], changes or []) and not key:
+            _check_keyless([*order, *(current or [])])
         original[name] = _ordered(merged, order, current or [], key)
+
+
+def _check_hashable(values: list[Any]) -> None:
+    """Refuse maps and lists where only scalars can be looked up: the reference gives up there altogether."""
+    for value in values:
+        if isinstance(value, (dict, list)):
+            raise errors.internal_error(f"runtime error: hash of unhashable type {_GO_TYPES[type(value)]}")
+
+
+def _check_keyless(items: list[Any]) -> None:
+    """Maps that have no merge key cannot be ordered, whatever there is."""
+    for item in items:
+        raise _no_merge_key(item, "") if isinstance(item, dict) else _wrong_type("map[string]interface {}", item)
 
 
 def _list(found: Any) -> list[Any]:
