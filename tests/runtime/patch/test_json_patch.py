@@ -339,3 +339,17 @@ def test_strict_errors_are_told_once_and_not_without_end() -> None:
     assert JsonPatch(text).strict_errors() == ['json patch duplicate field "[0].op"']
     patch = JsonPatch(orjson.dumps([{"op": "test", **{f"x{i}": 1 for i in range(150)}}]))
     assert len(patch.strict_errors()) == 100
+
+
+def test_strict_errors_stand_in_the_order_of_the_text_and_not_within_what_means_nothing() -> None:
+    body = b'[{"op":"add","path":"/a","value":{"b":1,"b":{"c":1,"c":2}},"x":{"y":1,"y":2},"x":3}]'
+    assert [text for text in JsonPatch(body).strict_errors() if text.startswith("json patch")] == [
+        'json patch duplicate field "[0].value.b"',
+        'json patch duplicate field "[0].value.b.c"',
+        'json patch unknown field "[0].x"',
+    ]
+
+
+def test_the_first_member_of_a_wrong_type_is_named() -> None:
+    with pytest.raises(ApiError, match=r"number into Go struct field jsonPatchOp\.from of type string"):
+        JsonPatch(b'[{"from":1,"op":[]}]')

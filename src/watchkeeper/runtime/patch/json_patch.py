@@ -22,7 +22,8 @@ from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
 from watchkeeper.runtime.unmarshal import MAX_STRICT_ERRORS
 
 MAX_OPERATIONS = 10_000
-_KNOWN = frozenset({"op", "path", "from", "value"})
+_TEXTS = frozenset({"op", "path", "from"})
+_KNOWN = _TEXTS | {"value"}
 _PREFIX = "error decoding patch: "
 _ABSENT = object()
 _MAX_COPIED_BYTES = 3 * 1024 * 1024
@@ -135,12 +136,13 @@ def _odd_members(
     if isinstance(value, Pairs):
         seen: set[str] = set()
         for name, member in value:
-            yield from _odd_members(member, f"{path}.{name}", where)
+            if known is not None and name not in known:
+                yield f'{where}unknown field "{path}.{name}"'
+                continue  # nobody looks into what means nothing
             if name in seen:
                 yield f'{where}duplicate field "{f"{path}.{name}".lstrip(".")}"'
-            elif known is not None and name not in known:
-                yield f'{where}unknown field "{path}.{name}"'
             seen.add(name)
+            yield from _odd_members(member, f"{path}.{name}", where)
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _odd_members(item, f"{path}[{index}]", where)
@@ -183,9 +185,9 @@ def _check_count(operations: list[Any]) -> None:
 def _check_operation(operation: Any) -> None:
     if not isinstance(operation, dict):
         raise mismatch(operation, "value of type handlers.jsonPatchOp", prefix=_PREFIX)
-    for name in ("op", "path", "from"):
-        if not isinstance(operation.get(name), (str, type(None))):
-            raise mismatch(operation[name], f"struct field jsonPatchOp.{name} of type string", prefix=_PREFIX)
+    for name, value in operation.items():
+        if name in _TEXTS and not isinstance(value, (str, type(None))):
+            raise mismatch(value, f"struct field jsonPatchOp.{name} of type string", prefix=_PREFIX)
 
 
 class _Document:
