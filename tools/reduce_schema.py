@@ -221,8 +221,9 @@ class Reducer:
 
     @staticmethod
     def _go_name(expression: str) -> str:
-        """The type as Go prints it: the last part of the package path and the name."""
-        return re.sub(r"[\w.-]+(?:/[\w.-]+)*/(?=\w+\.)", "", expression)
+        """The type as Go prints it: the last part of the package path and the name, and no aliases."""
+        name = re.sub(r"[\w.-]+(?:/[\w.-]+)*/(?=\w+\.)", "", expression)
+        return re.sub(r"\bbyte\b", "uint8", name).replace("interface{}", "interface {}")
 
 
 def _from_markers(each: GoField) -> dict[str, Any]:

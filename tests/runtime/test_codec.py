@@ -253,6 +253,31 @@ def test_maps_set_twice_are_merged_whether_anybody_asks_or_not() -> None:
     assert decoded["minReadySeconds"] == 5, "null has no effect on a number"
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"data":1,"data":{}}', "number into Go struct field ConfigMap.data of type map[string]string"),
+        (
+            b'{"binaryData":[],"binaryData":{}}',
+            "array into Go struct field ConfigMap.binaryData of type map[string][]uint8",
+        ),
+        (
+            b'{"metadata":{"ownerReferences":[{"name":{"a":1,"a":2}}],"ownerReferences":"a"}}',
+            "object into Go struct field OwnerReference.metadata.ownerReferences.name of type string",
+        ),
+        (b'{"data":{"a":1,"a":"b"}}', "number into Go struct field ConfigMap.data of type string"),
+    ],
+)
+def test_the_first_wrong_type_counts_also_where_its_field_comes_again(body: bytes, words: str) -> None:
+    assert refusal(body).endswith(f"json: cannot unmarshal {words}")
+
+
+def test_bytes_are_unset_by_null() -> None:
+    hooks = SCHEME.kind(GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"))
+    body = b'{"webhooks":[{"name":"a","clientConfig":{"caBundle":"YQ==","caBundle":null}}]}'
+    assert decode(body, hooks).obj["webhooks"][0]["clientConfig"] == {}
+
+
 def test_escapes_do_not_hide_or_feign_fields_set_twice() -> None:
     assert decode(b'{"data":{"k":"1","\\u006b":"2"}}').errors == ['duplicate field "data.k"']
     assert decode(b'{"data":{"a":"\\u003a\\":","b":"::"}}').errors == []

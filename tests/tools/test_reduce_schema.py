@@ -138,7 +138,7 @@ def test_types_that_encode_themselves_are_known(reducer: Reducer) -> None:
     assert reducer.types[spec["power"][1]]["format"] == "quantity"
     assert reducer.types[spec["built"][1]]["format"] == "date-time"
     notes = reducer.types[spec["notes"][1]]
-    assert (notes["go"], reducer.types[notes["of"]]["format"]) == ("map[string][]byte", "byte")
+    assert (notes["go"], reducer.types[notes["of"]]["format"]) == ("map[string][]uint8", "byte")
 
 
 def test_a_struct_without_fields_has_none(reducer: Reducer) -> None:

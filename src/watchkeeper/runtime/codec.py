@@ -20,7 +20,7 @@ from watchkeeper.runtime.json_text import HugeNumber, JsonError, number_as_writt
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields, settled
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Object, Scheme
 from watchkeeper.runtime.strict import strict_errors, strict_text
-from watchkeeper.runtime.unmarshal import TextWanted, described, unmarshal
+from watchkeeper.runtime.unmarshal import TextWanted, check_repeated, described, unmarshal
 from watchkeeper.runtime.yaml import load_yaml, repeated_text
 from watchkeeper.values import value
 
@@ -354,6 +354,7 @@ def _decode(
 ) -> Decoded:
     """`sent`: whether numbers can be looked up in the body; then TextWanted is raised for a quantity that is one."""
     if isinstance(repeated, Pairs) and kind.builtin:
+        check_repeated(kind.schema, repeated)
         parsed = settled(kind.schema, repeated)
     unknown: list[str] = []
     if kind.specs is not None and strict and repeated is None:

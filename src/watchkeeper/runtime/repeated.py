@@ -63,4 +63,5 @@ def _set_field(found: dict[str, Any], name: str, value: Any, field: Field | None
 
 def _nullable(field: Field) -> bool:
     """Whether null unsets the field; elsewhere null has no effect."""
-    return field.pointer or field.schema.type in (SchemaType.LIST, SchemaType.MAP, SchemaType.ANY)
+    kinds = (SchemaType.LIST, SchemaType.MAP, SchemaType.ANY)
+    return field.pointer or field.schema.type in kinds or field.schema.format == "byte"

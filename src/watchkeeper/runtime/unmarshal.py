@@ -7,6 +7,7 @@ one counts; a text that a self-decoding type (a quantity, a time) refuses ends d
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from watchkeeper.meta.field import go_quote
 from watchkeeper.runtime.base64_text import Base64Error, base64_of, canonical_base64
 from watchkeeper.runtime.json_text import WrittenNumber
 from watchkeeper.runtime.quantity import QuantityError, canonical_quantity
+from watchkeeper.runtime.repeated import Pairs, settled
 from watchkeeper.runtime.schema import Field, Omit, Schema, SchemaType
 from watchkeeper.runtime.scheme import DecodeError, Object
 from watchkeeper.runtime.timestamps import TimeError, canonical_micro_time, canonical_time
@@ -65,6 +67,11 @@ def unmarshal(schema: Schema, obj: Any, unknown: list[str] | None, *, guesses: b
         raise DecodeError(walk.type_error)
     assert isinstance(value, dict)
     return value
+
+
+def check_repeated(schema: Schema, pairs: Any) -> None:
+    """Raise DecodeError for what does not decode among all that a body says, also where it says it again."""
+    unmarshal(schema, copy.deepcopy(pairs), None)
 
 
 def refusal_alone(schema: Schema, value: Any) -> str | None:
@@ -135,12 +142,15 @@ class _Unmarshal:
     def _decode_struct(self, schema: Schema, obj: Any, path: str) -> Any:
         if obj.__class__ is WithEmpties:  # as the fast walk has left it
             obj = obj.sent()
-        if obj.__class__ is not dict:
+        fields = obj.items() if obj.__class__ is dict else obj
+        if obj.__class__ is Pairs:
+            obj = {}
+        elif obj.__class__ is not dict:
             return self._mismatch(schema, obj)
         outer = self._struct
         dropped: list[str] = []
         empties: Object = {}
-        for name, value in obj.items():
+        for name, value in fields:
             field = schema.fields.get(name)
             if field is None:
                 self._report(f"{path}.{name}" if path else name)
@@ -160,7 +170,7 @@ class _Unmarshal:
                 obj[name] = decoded
         self._struct = outer
         for name in dropped:
-            del obj[name]
+            obj.pop(name, None)
         for field in _shown_fields(schema):
             if field.name not in obj:
                 obj[field.name] = zero_field(field)
@@ -175,11 +185,14 @@ class _Unmarshal:
         return value
 
     def _map(self, schema: Schema, value: Any, path: str) -> Any:
-        if value.__class__ is not dict:
+        items = value.items() if value.__class__ is dict else value
+        if value.__class__ is Pairs:
+            value = {}
+        elif value.__class__ is not dict:
             return self._mismatch(schema, value)
         element = schema.element
         assert element is not None
-        for key, item in value.items():
+        for key, item in items:
             decoded = self.value(element, item, f"{path}.{key}" if path else key)
             value[key] = "" if decoded is None and element.format == "byte" else decoded
         return value
@@ -270,6 +283,8 @@ class _Unmarshal:
 
     def _any(self, schema: Schema, value: Any, path: str) -> Any:
         form = schema.format
+        if value.__class__ is Pairs:
+            value = settled(None, value)
         if not form.startswith("schema-or-"):
             return value if self._guesses else plain_numbers(value)
         assert schema.element is not None
@@ -341,4 +356,4 @@ def described(value: Any) -> str:
         return "string"
     if isinstance(value, (int, float)):
         return "number"
-    return "array" if isinstance(value, list) else "object"
+    return "array" if isinstance(value, list) and not isinstance(value, Pairs) else "object"

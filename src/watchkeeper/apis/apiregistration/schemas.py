@@ -17,7 +17,7 @@ _LIKE = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
 """A kind of a group that, too, has no kinds but its own and those that every group has."""
 
 _TEXT = Schema(SchemaType.STRING, go_type="string")
-_BYTES = Schema(SchemaType.STRING, go_type="[]byte", format="byte")
+_BYTES = Schema(SchemaType.STRING, go_type="[]uint8", format="byte")
 _INT32 = Schema(SchemaType.INTEGER, go_type="int32", format="int32")
 _BOOL = Schema(SchemaType.BOOLEAN, go_type="bool")
 
