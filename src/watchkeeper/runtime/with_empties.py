@@ -88,6 +88,15 @@ def as_sent(struct: Mapping[str, Any]) -> Mapping[str, Any]:
     return struct.sent() if isinstance(struct, WithEmpties) else struct
 
 
+def remembers_empties(value: Any) -> bool:
+    """Whether some struct in a decoded value remembers what was sent empty. Cheap."""
+    try:
+        orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
+    except TypeError:
+        return True
+    return False
+
+
 def equal_as_sent(one: Any, other: Any) -> bool:
     """Whether two decoded values are equal if an empty list is not the same as none, which most rules do not care for.
 
@@ -118,11 +127,7 @@ def _without_empties(value: Any) -> dict[str, Any]:
 
 def as_shown(value: Any) -> Any:
     """A decoded value as JSON shows it before it is stored, of plain dicts. The value itself when that is all it is."""
-    try:
-        orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
-    except TypeError:
-        return _shown(value)
-    return value
+    return _shown(value) if remembers_empties(value) else value
 
 
 def _shown(value: Any) -> Any:

@@ -284,6 +284,43 @@ def test_kubectl_takes_nothing_over_of_an_object_with_items_that_occur_twice() -
             assert ".image" in kept.refused(pod("i:2"), "kubectl").message
 
 
+@pytest.mark.parametrize(
+    ("annotations", "recorded"),
+    [({"a": None, "b": "1"}, ',"metadata":{"annotations":{"a":"","b":"1"},'), ({}, '{"annotations":{},'), (None, "{")],
+)
+def test_annotations_are_recorded_as_applied_without_nulls(annotations: Any, recorded: str) -> None:
+    kept = config_maps()
+    body = data(k="1")
+    body["metadata"]["annotations"] = {LAST_APPLIED: "{}"}
+    kept.update(body, "maker")
+    applied = data(k="1")
+    applied["metadata"]["annotations"] = annotations
+    text = kept.apply(applied, "kubectl")["metadata"]["annotations"][LAST_APPLIED]
+    assert text.endswith(f'{recorded}"name":"a"}}}}\n')
+
+
+def test_what_is_stored_without_a_key_cannot_be_applied_to() -> None:
+    kept = Kept(GroupVersionKind("", "v1", "ServiceAccount"))
+    kept.update({"metadata": {"name": "a"}, "secrets": [{"name": "x"}, {}]}, "maker")
+    where = ".secrets: element 1: associative list with keys has an element that omits all key fields"
+    applied = {"metadata": {"name": "a", "labels": {"a": "b"}}}
+    message = kept.refused(applied, "one").message
+    named = "(/a; /v1, Kind=ServiceAccount)"
+    before = f"failed to create manager for existing fields: failed to convert new object {named} to smd typed"
+    assert message.startswith(f"{before}: {where}")
+    assert kept.live is not None
+    kept.live["metadata"]["managedFields"] = [
+        {
+            "manager": "x",
+            "operation": "Update",
+            "apiVersion": "v1",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:data": {}},
+        }
+    ]
+    assert kept.refused(applied, "one").message.startswith(f"failed to create typed live object {named}: {where}")
+
+
 def test_a_last_applied_configuration_without_room_is_dropped() -> None:
     kept = config_maps()
     body = kept.body(data(k="1"))

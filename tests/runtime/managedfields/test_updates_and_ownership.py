@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -353,3 +354,26 @@ def test_truth_is_no_number(was: Any, becomes: Any) -> None:
     obj = kept.update({**body, "data": {"a": becomes, "b": 1}}, "other")
     assert ("other", "Update", {"f:data": {}}) in entries(obj)
     assert becomes is not True or obj["data"]["a"] is True
+
+
+POLICY = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
+
+
+@pytest.mark.parametrize(
+    ("ingress", "owned"),
+    [
+        ([{"from": []}], True),
+        ([{"from": [{"podSelector": {"matchExpressions": [], "matchLabels": {"a": "b"}}}]}], True),
+        ([{"from": [{"podSelector": {"matchLabels": {"a": "b"}}}]}], False),
+        ([{}], False),
+        ([], False),
+    ],
+)
+def test_what_is_empty_in_items_of_a_list_owned_as_a_whole_counts(ingress: list[Any], owned: bool) -> None:
+    kept = Kept(POLICY)
+    body: Object = {"metadata": {"name": "a"}, "spec": {"podSelector": {"matchLabels": {}}, "ingress": ingress}}
+    stored = kept.create(body)
+    kept.live = json.loads(json.dumps(stored))
+    found = {manager: fields for manager, _, fields in entries(kept.update(body, "other"))}
+    assert found.get("other") == ({"f:spec": {"f:ingress": {}}} if owned else None)
+    assert ("f:ingress" in found["maker"]["f:spec"]) is not (owned or not ingress)

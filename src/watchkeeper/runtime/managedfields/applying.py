@@ -22,6 +22,7 @@ Object = dict[str, Any]
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 """Owns what was there before anybody kept a record."""
+_EXISTING = "failed to create manager for existing fields: failed to convert new object ({}) to smd typed"
 
 
 class Apply:
@@ -56,11 +57,13 @@ class Apply:
         state = tracking.empty() if live is None else without_record(live)
         base = state if live is None else tracking.from_hub(state)
         if not managed:
+            if not tracking.fits:
+                self._check(base, _EXISTING, allow_repeated=True)
             managed = tracking.record_update(tracking.empty(), base, managed, BEFORE_FIRST_APPLY)
-        self._check(self.applied, "patch", allow_repeated=False)
+        self._check(self.applied, "failed to create typed patch object ({})", allow_repeated=False)
+        if not tracking.fits:
+            self._check(base, "failed to create typed live object ({})", allow_repeated=True)
         if not tracking.kind.builtin:
-            # Schemas of custom resources change; what is stored of built-in kinds fits theirs.
-            self._check(base, "live", allow_repeated=True)
             managed = tracking.updater.reconciled(managed, base)
         outcome, managed = self._merge(base, managed)
         if outcome == base and (not tracking.node.untyped or equal(outcome, base)):
@@ -80,11 +83,12 @@ class Apply:
         write_record(result["metadata"], managed)
         return result
 
-    def _check(self, obj: Object, what: str, *, allow_repeated: bool) -> None:
+    def _check(self, obj: Object, failure: str, *, allow_repeated: bool) -> None:
+        """Raise a 500 that begins with `failure`, in which the object is named."""
         try:
             check(self.tracking.node, obj, allow_repeated=allow_repeated)
         except Mismatch as mismatch:
-            raise ApiError(500, "", f"failed to create typed {what} object ({_described(obj)}): {mismatch}") from None
+            raise ApiError(500, "", f"{failure.format(_described(obj))}: {mismatch}") from None
 
     def _merge(self, base: Object, managed: Managed) -> tuple[Object, Managed]:
         """The merged object and its record. Raises Conflicts."""

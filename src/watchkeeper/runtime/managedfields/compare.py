@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from watchkeeper.runtime.managedfields.field_set import LEAF, SELF, FieldSet, ordered, recursive_difference
+from watchkeeper.runtime.managedfields.field_set import LEAF, SELF, FieldSet, ordered, recursive_difference, union
 from watchkeeper.runtime.managedfields.nodes import DeducedNode, ListNode, MapNode, Mismatch, Node, grouped
-from watchkeeper.runtime.with_empties import WithEmpties
+from watchkeeper.runtime.with_empties import WithEmpties, remembers_empties
 
 ABSENT: Any = object()
 """In place of a value: there is none, not even null."""
@@ -29,6 +29,8 @@ class Comparison(NamedTuple):
 def compare(node: MapNode, old: Any, new: Any) -> Comparison:
     """Compare two objects of a kind. Raises Mismatch when one of them is not of that type."""
     changed, removed = _maps(node, old, new)
+    if remembers_empties(new) and (emptied := _emptied(node, old, new)):
+        changed = union(changed or LEAF, emptied)
     return Comparison(changed or LEAF, removed or LEAF)
 
 
@@ -51,6 +53,42 @@ def _alike(one: Any, other: Any) -> bool:
     if kind is list:
         return all(map(_alike, one, other))
     return (kind is bool) is (other.__class__ is bool)
+
+
+def _emptied(node: Node, old: Any, new: Any) -> FieldSet:
+    """What is owned as a whole and equal, but for empty lists and maps that were sent in items of lists.
+
+    Go compares lists of structs deeply, so that they count there, and structs field by field without what is empty.
+    """
+    found: FieldSet = {}
+    if isinstance(node, MapNode) and old.__class__ is dict and isinstance(new, dict):
+        for name in old.keys() & new.keys():
+            ours, theirs, child = old[name], new[name], node.find(name)
+            if child is None or ours is theirs:
+                continue
+            if not child.leaf:
+                if inner := _emptied(child, ours, theirs):
+                    found[f"f:{name}"] = inner
+            elif ours == theirs and _sent_in_lists(theirs, within=False):
+                found[f"f:{name}"] = LEAF
+    elif isinstance(node, ListNode) and old.__class__ is list and new.__class__ is list:
+        ours_by, theirs_by = _indexed(node, old), _indexed(node, new)
+        for element in ours_by.keys() & theirs_by.keys():
+            ours, theirs = ours_by[element], theirs_by[element]
+            if len(ours) == len(theirs) == 1 and (inner := _emptied(node.item, ours[0], theirs[0])):
+                found[element] = inner
+    return ordered(found) if found else LEAF
+
+
+def _sent_in_lists(value: Any, *, within: bool) -> bool:
+    """Whether an item of a list in a value, or something in one, was sent with an empty list or map."""
+    if value.__class__ is list:
+        return any(_sent_in_lists(each, within=True) for each in value)
+    if not isinstance(value, dict):
+        return False
+    if within and value.__class__ is WithEmpties and value.sent() != dict(value):
+        return True
+    return any(_sent_in_lists(each, within=within) for each in value.values())
 
 
 _Difference = tuple[FieldSet | None, FieldSet | None]

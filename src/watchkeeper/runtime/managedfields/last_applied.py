@@ -58,8 +58,9 @@ def record(obj: Object, applied: Object) -> Object:
 
 def _encoded(applied: Object) -> str:
     metadata = dict(applied.get("metadata") or {})
-    if metadata.get("annotations") is not None:
-        metadata["annotations"] = {k: v for k, v in metadata["annotations"].items() if k != ANNOTATION}
+    annotations = metadata.pop("annotations", None)
+    if annotations is not None:
+        metadata["annotations"] = {k: v or "" for k, v in annotations.items() if k != ANNOTATION}
     text = json.dumps({**applied, "metadata": metadata}, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return text.translate(_HTML) + "\n"
 

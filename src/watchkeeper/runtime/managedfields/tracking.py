@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from watchkeeper.runtime.managedfields.filters import Filter
 from watchkeeper.runtime.managedfields.foreign import Foreign
 from watchkeeper.runtime.managedfields.nodes import MapNode, NodeTable
 from watchkeeper.runtime.managedfields.updater import Updater
+from watchkeeper.runtime.managedfields.validate import may_lack_keys
 from watchkeeper.runtime.managedfields.versions import Versions
 from watchkeeper.runtime.scheme import Kind, Scheme
 from watchkeeper.runtime.timestamps import time_text
@@ -86,6 +88,11 @@ class Tracking:
     def node(self) -> MapNode:
         """The schema of the kind at its version."""
         return self.versions.node(self.version)
+
+    @functools.cached_property
+    def fits(self) -> bool:
+        """Whether all that can be stored of the kind fits its schema. Those of custom resources change."""
+        return self.kind.builtin and not may_lack_keys(self.node)
 
     def empty(self) -> Object:
         """A new object as it is before anybody sets anything. Shared; not to be changed."""

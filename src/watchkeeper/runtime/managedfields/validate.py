@@ -26,6 +26,23 @@ def check(node: MapNode, obj: Any, *, allow_repeated: bool) -> None:
         raise Mismatch(texts[0] if len(texts) == 1 else "\n".join(["errors:", *(f"  {text}" for text in texts)]))
 
 
+def may_lack_keys(node: Node) -> bool:
+    """Whether what is stored of a kind may not fit its schema: items of a keyed list may have none of the keys."""
+    return _may_lack_keys(node, set())
+
+
+def _may_lack_keys(node: Node, seen: set[int]) -> bool:
+    if id(node) in seen or node.schema is None:
+        return False
+    seen.add(id(node))
+    if isinstance(node, ListNode) and node.keys and not node.defaults:
+        return True
+    parts = [field.schema for field in node.schema.fields.values()]
+    if node.schema.element is not None:
+        parts.append(node.schema.element)
+    return any(_may_lack_keys(node.table.node(part), seen) for part in parts)
+
+
 def _below(step: str, errors: _Errors) -> _Errors:
     """The errors of a part, seen from the whole."""
     return [(step + path, message) for path, message in errors]
