@@ -14,11 +14,12 @@ HEADERS = [(b"content-type", b"application/json")]
 class AtOnce:
     """An application that answers without a task."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, status: int = 200) -> None:
         self.body = body
+        self.status = status
 
     def begin(self, scope, receive, send):
-        scope["exchange"].respond(200, HEADERS, self.body)
+        scope["exchange"].respond(self.status, HEADERS, self.body)
 
 
 @pytest.mark.parametrize("size", [0, 10, 20_000, 900_000])
@@ -40,6 +41,17 @@ def test_head_gets_the_length_and_no_body():
             return headers["content-length"], (await client.answer())[2]
 
     assert asyncio.run(run()) == ("5", b"12345")
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_an_answer_that_cannot_have_a_body_has_no_length_either(status):
+    async def run():
+        async with serving(AtOnce(b"", status)) as (_, port), connected(port) as client:
+            await client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 2)
+            return await client.head(), await client.head()
+
+    for code, headers in asyncio.run(run()):
+        assert (code, set(headers)) == (status, {"content-type", "date"})
 
 
 async def stream(scope, receive, send):

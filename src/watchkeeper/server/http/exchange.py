@@ -156,8 +156,9 @@ class Exchange:
             return
         if self.started:
             raise RuntimeError("an answer was begun already")
-        head = self._head(status, headers, b"content-length: %d\r\n\r\n" % len(body))
-        if self._head_only or not body:
+        length = b"\r\n" if status in wire.NO_BODY else b"content-length: %d\r\n\r\n" % len(body)
+        head = self._head(status, headers, length)
+        if self._head_only or not body or status in wire.NO_BODY:
             self._connection.write(head)
         elif len(body) <= _JOINED:
             self._connection.write(head + body)
