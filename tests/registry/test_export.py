@@ -140,6 +140,13 @@ def test_a_pod_has_no_place_yet() -> None:
     assert exported("Pod", spec=spec)["spec"] == {"volumes": [own], "containers": [{"name": "c"}]}
 
 
+def test_a_pod_has_what_its_classes_will_say_then() -> None:
+    spec = {"priority": 5, "preemptionPolicy": "Never", "overhead": {"cpu": "1"}, "priorityClassName": "p"}
+    assert exported("Pod", spec=spec)["spec"] == {"overhead": {"cpu": "1"}, "priorityClassName": "p"}
+    classes = {"runtimeClassName": "r", "priorityClassName": "p"}
+    assert exported("Pod", spec={**spec, **classes})["spec"] == classes
+
+
 def test_bindings_of_controllers_are_forgotten_and_those_of_people_kept() -> None:
     bound = {"name": "a", "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}}
     claim = {"name": "c", "namespace": "n", "uid": "u", "resourceVersion": "1"}

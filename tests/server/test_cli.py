@@ -17,7 +17,11 @@ def parse(*arguments, **environ):
 
 def test_version_says_which_kubernetes_is_served(capsys):
     assert cli.main(["version"]) == 0
-    assert "Kubernetes 1.36" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Kubernetes 1.36" in said
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["--version"])
+    assert capsys.readouterr().out == said
 
 
 def test_kubeconfig_prints_what_a_server_has_written(tmp_path, capsys):

@@ -51,7 +51,9 @@ def _service(manifest: Object, _obj: Object) -> None:
 def _pod(manifest: Object, _obj: Object) -> None:
     """What the scheduler and admission wrote, and what no new Pod may have."""
     spec = manifest.get("spec") or {}
-    _drop(spec, "nodeName", "priority", "ephemeralContainers")
+    _drop(spec, "nodeName", "priority", "preemptionPolicy", "ephemeralContainers")
+    if spec.get("runtimeClassName"):
+        _drop(spec, "overhead")
     tokens = {v["name"] for v in spec.get("volumes") or () if v.get("name", "").startswith(_TOKEN_VOLUME)}
     if not tokens:
         return

@@ -39,6 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     """The parser of all subcommands. Raises UsageError for what stands in the environment and cannot be read."""
     top = argparse.ArgumentParser(prog="watchkeeper", description="A Kubernetes-compatible API server.")
+    top.add_argument("--version", action=_ShowVersion, nargs=0, help="the same as the command version")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
     serve = commands.add_parser("serve", help="serve the API until told to stop", allow_abbrev=False)
@@ -119,6 +120,13 @@ def _serve(parsed: argparse.Namespace) -> int:
     from watchkeeper.server.process import serve
 
     return serve(options)
+
+
+class _ShowVersion(argparse.Action):
+    """Prints the version and ends, as other programs' --version does."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: object) -> None:
+        parser.exit(_version(namespace))
 
 
 def _version(parsed: argparse.Namespace) -> int:
