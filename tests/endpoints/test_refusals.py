@@ -102,7 +102,9 @@ def test_with_several_containers_one_must_be_named(server: Handle) -> None:
         ("/api/v1/nodes/ftp:n:21/proxy/", 400, 'invalid node request "ftp:n:21"'),
         (f"{SERVICES}/:80/proxy/", 400, 'invalid service request ":80"'),
         (f"{SERVICES}/s:81/proxy/", 503, 'no service port 81 found for service "s"'),
-        (f"{SERVICES}/http:s:80/proxy/", 503, 'no endpoints available for service "s"'),
+        (f"{SERVICES}/http:s:80/proxy/", 404, 'endpoints "s" not found'),
+        (f"{SERVICES}/absent/proxy/", 404, 'endpoints "absent" not found'),
+        (f"{SERVICES}/absent:80/proxy/", 404, 'services "absent" not found'),
     ],
 )
 def test_a_proxy_names_what_it_leads_to(server: Handle, path: str, code: int, message: str) -> None:

@@ -7,13 +7,13 @@ search for.
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 from watchkeeper.aio.certificate_names import MISMATCHES, name_problem
+from watchkeeper.aio.dial import dial_text
 
 _MAX_IDLE = 4
 _MAX_HEADER_BYTES = 64 * 1024
@@ -146,7 +146,6 @@ class JsonPoster:
                 host, port = await self._resolve()
             except ResolveError as problem:
                 raise _Failed(str(problem)) from problem
-        where = f"dial tcp [{host}]:{port}" if ":" in host else f"dial tcp {host}:{port}"
         try:
             reader, writer = await asyncio.open_connection(
                 host, port, ssl=self._ssl, server_hostname=self._server_name, limit=_MAX_HEADER_BYTES
@@ -158,12 +157,10 @@ class JsonPoster:
             if problem.reason in _PLAIN_HTTP:
                 raise _Failed("http: server gave HTTP response to HTTPS client") from problem
             raise _Failed(f"remote error: tls: {problem.reason or problem}") from problem
-        except socket.gaierror as problem:
-            raise _Failed(f"dial tcp: lookup {host}: no such host") from problem
-        except ConnectionRefusedError as problem:
-            raise _Failed(f"{where}: connect: connection refused") from problem
+        except ConnectionResetError as problem:
+            raise _Failed(_os_text(problem)) from problem
         except OSError as problem:
-            raise _Failed(f"{where}: {_os_text(problem)}") from problem
+            raise _Failed(dial_text(host, port, problem)) from problem
         return _Connection(reader, writer)
 
     async def _certificate_problem(self, problem: ssl.SSLCertVerificationError, host: str, port: int) -> str:

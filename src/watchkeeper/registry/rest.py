@@ -199,11 +199,20 @@ class CollectionDeleter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConnectRequest:
-    """A request on a connecting subresource (log, exec, proxy …)."""
+    """A request on a connecting subresource (log, exec, proxy …).
+
+    `path` is what comes behind the subresource, with its slashes; `upgrade` tells that another protocol is asked for.
+    """
 
     name: str
     path: str
     params: Mapping[str, list[str]] = field(default_factory=dict)
+    method: str = "GET"
+    upgrade: bool = False
+
+
+class SlashMissing(Exception):
+    """A proxied path leads on only with a slash behind it."""
 
 
 @runtime_checkable
@@ -211,5 +220,8 @@ class Connecter(Protocol):
     """Answers any method on a subresource that streams to a node."""
 
     async def connect(self, ctx: Context, request: ConnectRequest) -> Result | None:
-        """Usually raises the ApiError that tells why no node can be reached. None: there is nothing to answer."""
+        """Usually raises the ApiError that tells why no node can be reached. None: there is nothing to answer.
+
+        Raises SlashMissing, too.
+        """
         ...

@@ -15,7 +15,7 @@ from watchkeeper.authz.reviews import RuleResolver
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.builtin import BuiltinRegistry
 from watchkeeper.registry.component_statuses import Check, ComponentStatuses
-from watchkeeper.registry.connect import NodeProxy, PodConnect, PodLog, ServiceProxy
+from watchkeeper.registry.connect import NodeProxy, PodConnect, PodLog, PodProxy, ServiceProxy
 from watchkeeper.registry.pods import BindingStore, EvictionStore
 from watchkeeper.registry.reviews import review_stores
 from watchkeeper.registry.rollback import RollbackStore
@@ -51,14 +51,17 @@ class VirtualResources:
         self._whole["componentstatuses"] = ComponentStatuses(components)
         self._parts: dict[tuple[str, str], Callable[[], Any]] = {
             ("nodes", "proxy"): lambda: NodeProxy(self._store("nodes")),
-            ("services", "proxy"): lambda: ServiceProxy(self._store("services")),
+            ("services", "proxy"): lambda: ServiceProxy(
+                self._store("services"), self._made("", "endpoints"), self._made("", "pods")
+            ),
+            ("pods", "proxy"): lambda: PodProxy(self._store("pods")),
             ("pods", "log"): lambda: PodLog(self._store("pods"), self._store("nodes"), "log"),
         }
         self._parts["pods", "binding"] = lambda: BindingStore(self._store("pods"))
         self._parts["pods", "eviction"] = self._eviction_store
         self._parts["deployments", "rollback"] = lambda: RollbackStore(self._made("apps", "deployments"))
         self._parts["serviceaccounts", "token"] = self._token_store
-        for name in ("attach", "exec", "portforward", "proxy"):
+        for name in ("attach", "exec", "portforward"):
             self._parts["pods", name] = self._connect(name)
 
     def _store(self, resource: str) -> Store:

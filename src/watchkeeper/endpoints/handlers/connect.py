@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import quote
 
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.apis.core.connect_options import connect_options, connect_params
@@ -13,10 +14,11 @@ from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta import errors
 from watchkeeper.meta.gvk import GroupVersionKind
-from watchkeeper.registry.rest import ConnectRequest
+from watchkeeper.registry.rest import ConnectRequest, SlashMissing
 from watchkeeper.request.request import Request
 
 _PROXY = "proxy"
+_IN_PATH = "/:@!$&'()*+,;=~"
 
 
 async def connect(request: Request, scope: Scope) -> Response:
@@ -26,8 +28,12 @@ async def connect(request: Request, scope: Scope) -> Response:
     kind = _options_kind(scope)
     if kind is not None:
         params = await _admit(request, scope, kind)
-    asked = ConnectRequest(info.name, "/".join(info.parts[3:]), params)
-    result = await scope.store.connect(context(request, scope), asked)
+    asked = ConnectRequest(info.name, _path(request), params, request.method, _is_upgrade(request))
+    try:
+        result = await scope.store.connect(context(request, scope), asked)
+    except SlashMissing:
+        query = f"?{request.query}" if request.query else ""
+        return Response(301, headers=((b"location", f"{quote(request.path, safe=_IN_PATH)}/{query}".encode()),))
     if result is None:
         return Response(204, headers=())
     return finish(renderer_for(scope, PLAIN).one(result), PLAIN)
@@ -70,6 +76,10 @@ async def _admit(request: Request, scope: Scope, kind: GroupVersionKind) -> Mapp
     )
     await scope.services.admission.judge(attributes)
     return params if attributes.obj is options or attributes.obj is None else connect_params(attributes.obj)
+
+
+def _is_upgrade(request: Request) -> bool:
+    return "upgrade" in request.header(b"connection").lower()
 
 
 def _path(request: Request) -> str:

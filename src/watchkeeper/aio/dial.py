@@ -1,0 +1,36 @@
+"""What Go says of a connection that does not come about: such texts end up in messages that people search for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+
+DIAL_TIMEOUT = 30.0
+"""Seconds, as Go's default transport has them."""
+
+
+async def dial_problem(host: str, port: int, *, timeout: float = DIAL_TIMEOUT) -> str:
+    """Why nobody answers there; "" when somebody does. The connection is closed at once."""
+    try:
+        async with asyncio.timeout(timeout):
+            _, writer = await asyncio.open_connection(host, port)
+    except TimeoutError:
+        return f"{_where(host, port)}: i/o timeout"
+    except OSError as problem:
+        return dial_text(host, port, problem)
+    writer.close()
+    return ""
+
+
+def dial_text(host: str, port: int, problem: OSError) -> str:
+    """The text of a failed attempt to connect."""
+    if isinstance(problem, socket.gaierror):
+        return f"dial tcp: lookup {host}: no such host"
+    # asyncio puts the address into the text of the system, and several attempts into one.
+    text = os.strerror(problem.errno).lower() if problem.errno else str(problem)
+    return f"{_where(host, port)}: connect: {text}"
+
+
+def _where(host: str, port: int) -> str:
+    return f"dial tcp [{host}]:{port}" if ":" in host else f"dial tcp {host}:{port}"
