@@ -124,6 +124,11 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments, environ):
         parse(*arguments, **environ)
 
 
+def test_a_number_in_the_environment_that_is_none_is_named():
+    with pytest.raises(UsageError, match=r"^WATCHKEEPER_PORT: 'many' is no number$"):
+        parse(WATCHKEEPER_PORT="many")
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

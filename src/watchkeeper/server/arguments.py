@@ -53,7 +53,8 @@ class _Arguments:
         try:
             return kind(self._environ[name])
         except ValueError as error:
-            raise UsageError(f"{name}: {error}") from error
+            why = f"{self._environ[name]!r} is no number" if kind in (int, float) else error
+            raise UsageError(f"{name}: {why}") from error
 
     def add_secret(self, option: str) -> None:
         """What may stand in the environment only: command lines are for everybody to see."""
