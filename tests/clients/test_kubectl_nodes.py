@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -130,6 +131,33 @@ def test_what_needs_a_kubelet_says_that_there_is_none(kubectl: Kubectl, node: st
     assert kubectl("get pod web -o jsonpath='{.spec.ephemeralContainers[*].name}'") == "dbg"
     debugging = kubectl(f"debug node/{node} --image=busybox:1 --attach=false")
     assert debugging.startswith(f"Creating debugging pod node-debugger-{node}"[:60])
+    kubectl.warns("delete pods --all --force --grace-period=0")
+
+
+def test_a_kubelet_that_is_not_there_is_named(kubectl: Kubectl, node: str) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    place = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}]}
+    status = {**place, "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}
+    kubectl(f"patch node {node} --subresource=status --type=merge -p '{json.dumps({'status': status})}'")
+    kubectl("create -f -", json.dumps(pod("web", node, [])))
+    refused = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
+    there = f"https://127.0.0.1:{port}"
+    path = f"{kubectl.namespace}/web/c"
+    assert kubectl.fails("logs web --tail=5") == (
+        f'Error from server: Get "{there}/containerLogs/{path}?tailLines=5": {refused}\n'
+    )
+    sent = f'error: Internal error occurred: error sending request: Post "{there}/'
+    assert (
+        kubectl.fails("exec web -- ls -l") == f'{sent}exec/{path}?command=ls&command=-l&error=1&output=1": {refused}\n'
+    )
+    assert kubectl.fails("attach web").endswith(f'{sent}attach/{path}?error=1&output=1": {refused}\n')
+    dialed = f"error: unable to upgrade connection: error dialing backend: {refused}\n"
+    assert kubectl.fails("exec web -- ls", KUBECTL_REMOTE_COMMAND_WEBSOCKETS="false") == dialed
+    assert kubectl.fails(f"get --raw /api/v1/nodes/{node}/proxy/healthz") == (
+        f"Error from server (ServiceUnavailable): error trying to reach service: {refused}\n"
+    )
     kubectl.warns("delete pods --all --force --grace-period=0")
 
 

@@ -36,10 +36,10 @@ class Stream(Protocol):
 class Response:
     """An answer. Either `body` is all of it, or `stream` yields it piece by piece (each piece one HTTP chunk).
 
-    With status 101 it is a WebSocket, and each piece a text message.
+    With status 101 it is a WebSocket, and each piece a message: `binary`, or text.
     """
 
-    __slots__ = ("body", "headers", "status", "stream")
+    __slots__ = ("binary", "body", "headers", "status", "stream")
 
     def __init__(
         self,
@@ -48,11 +48,13 @@ class Response:
         headers: Sequence[Header] = (JSON,),
         *,
         stream: Stream | None = None,
+        binary: bool = False,
     ) -> None:
         self.status = status
         self.body = body
         self.headers = headers
         self.stream = stream
+        self.binary = binary
 
     def all_headers(self, request: Request) -> list[Header]:
         """The headers, with what every answer carries and the warnings that the request collected."""
@@ -88,9 +90,10 @@ class Response:
     async def _send_messages(self, request: Request, stream: Stream) -> None:
         exchange: Exchange = request.scope["exchange"]
         socket = exchange.upgrade(self.headers)
+        send = socket.send_binary if self.binary else socket.send_text
         async for message in stream:
             if message:
-                await socket.send_text(message)
+                await send(message)
         socket.close()
 
     async def _send_stream(self, request: Request, stream: Stream) -> None:

@@ -7,6 +7,7 @@ and tells in its words why that fails, as it does where none of them runs; where
 from __future__ import annotations
 
 from ipaddress import ip_address
+from operator import itemgetter
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,13 +19,14 @@ from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.go_numbers import parse_int
 from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.kubelet import Kubelet, kubelet_of
-from watchkeeper.registry.rest import ConnectRequest, Context, Object, Result, SlashMissing
+from watchkeeper.registry.rest import ConnectRequest, Context, Object, Result, SlashMissing, ToldOnChannel
 from watchkeeper.registry.store import Store
 
 _LOG_OPTIONS = GroupKind("", "PodLogOptions")
 _WITH_SCHEME = 3
 _PORT_DIGITS = 5
 _FLAGS = ("follow", "previous", "timestamps")
+_STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 _NOT_PASSED_ON = "watchkeeper passes no requests on"
 
 
@@ -45,9 +47,23 @@ class PodConnect:
         if not node:
             raise errors.bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
         kubelet = await _kubelet(self.nodes, ctx, node)
+        if request.channels and self.subresource != "portforward":
+            raise ToldOnChannel(await self._not_sent(request, kubelet, pod))
         if not request.upgrade:
             raise errors.bad_request("Upgrade request required")
         raise await _no_backend(kubelet.host, kubelet.port)
+
+    async def _not_sent(self, request: ConnectRequest, kubelet: Kubelet, pod: Object) -> ApiError:
+        """Why a WebSocket cannot be translated for a kubelet, which speaks SPDY."""
+        container = chosen_container(pod, _first(request, "container"))
+        asked = [("command", text) for text in request.params.get("command") or ()]
+        asked += [(theirs, "1") for ours, theirs in _STREAMS.items() if _is_true(request, ours)]
+        query = f"?{urlencode(sorted(asked, key=itemgetter(0)))}" if asked else ""
+        meta = pod["metadata"]
+        place = f"{self.subresource}/{meta['namespace']}/{meta['name']}/{container}"
+        why = await dial_problem(kubelet.host, kubelet.port) or _NOT_PASSED_ON
+        text = f'error sending request: Post "https://{kubelet.authority}/{place}{query}": {why}'
+        return errors.internal_error(text)
 
 
 class PodLog(PodConnect):

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.request.user import User
 from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject, Watcher, WatchOptions
@@ -201,7 +202,8 @@ class CollectionDeleter(Protocol):
 class ConnectRequest:
     """A request on a connecting subresource (log, exec, proxy …).
 
-    `path` is what comes behind the subresource, with its slashes; `upgrade` tells that another protocol is asked for.
+    `path` is what comes behind the subresource, with its slashes; `upgrade` tells that another protocol is asked for,
+    and `channels` that this is a WebSocket whose channels the server itself serves.
     """
 
     name: str
@@ -209,6 +211,15 @@ class ConnectRequest:
     params: Mapping[str, list[str]] = field(default_factory=dict)
     method: str = "GET"
     upgrade: bool = False
+    channels: bool = False
+
+
+class ToldOnChannel(Exception):
+    """The WebSocket is accepted, and what went wrong behind it is told on its channel for errors."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class SlashMissing(Exception):
@@ -222,6 +233,6 @@ class Connecter(Protocol):
     async def connect(self, ctx: Context, request: ConnectRequest) -> Result | None:
         """Usually raises the ApiError that tells why no node can be reached. None: there is nothing to answer.
 
-        Raises SlashMissing, too.
+        Raises SlashMissing and ToldOnChannel, too.
         """
         ...

@@ -40,6 +40,10 @@ class WebSocket(Protocol):
         """Send a text message, UTF-8, waiting while the client is behind. Raises OSError when the client is gone."""
         ...
 
+    async def send_binary(self, data: bytes) -> None:
+        """Send a binary message, as `send_text` does."""
+        ...
+
     def close(self, code: int = 1000) -> None:
         """Say goodbye and close. Idempotent."""
         ...

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from urllib.parse import quote
+
+import orjson
 
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.apis.core.connect_options import connect_options, connect_params
@@ -12,12 +14,16 @@ from watchkeeper.endpoints.negotiation import PLAIN
 from watchkeeper.endpoints.render import finish, renderer_for
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
+from watchkeeper.endpoints.websocket import handshake, is_websocket, spoken_protocols
 from watchkeeper.meta import errors
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
-from watchkeeper.registry.rest import ConnectRequest, SlashMissing
+from watchkeeper.registry.rest import ConnectRequest, SlashMissing, ToldOnChannel
 from watchkeeper.request.request import Request
 
 _PROXY = "proxy"
+_CHANNELS = "v5.channel.k8s.io"
+_ERROR_CHANNEL = b"\x03"
 _IN_PATH = "/:@!$&'()*+,;=~"
 
 
@@ -28,12 +34,19 @@ async def connect(request: Request, scope: Scope) -> Response:
     kind = _options_kind(scope)
     if kind is not None:
         params = await _admit(request, scope, kind)
-    asked = ConnectRequest(info.name, _path(request), params, request.method, _is_upgrade(request))
+    asked = ConnectRequest(
+        info.name, _path(request), params, request.method, upgrade=_is_upgrade(request), channels=_has_channels(request)
+    )
     try:
         result = await scope.store.connect(context(request, scope), asked)
     except SlashMissing:
         query = f"?{request.query}" if request.query else ""
         return Response(301, headers=((b"location", f"{quote(request.path, safe=_IN_PATH)}/{query}".encode()),))
+    except ToldOnChannel as told:
+        accepted = handshake(request)
+        if isinstance(accepted, Response):
+            return accepted
+        return Response(101, headers=accepted, stream=_error_channel(told.error), binary=True)
     if result is None:
         return Response(204, headers=())
     return finish(renderer_for(scope, PLAIN).one(result), PLAIN)
@@ -76,6 +89,16 @@ async def _admit(request: Request, scope: Scope, kind: GroupVersionKind) -> Mapp
     )
     await scope.services.admission.judge(attributes)
     return params if attributes.obj is options or attributes.obj is None else connect_params(attributes.obj)
+
+
+async def _error_channel(error: ApiError) -> AsyncGenerator[bytes]:
+    status = error.status()
+    told = {name: status[name] for name in status if name not in ("kind", "apiVersion")}
+    yield _ERROR_CHANNEL + orjson.dumps(told)
+
+
+def _has_channels(request: Request) -> bool:
+    return "exchange" in request.scope and is_websocket(request) and _CHANNELS in spoken_protocols(request)
 
 
 def _is_upgrade(request: Request) -> bool:

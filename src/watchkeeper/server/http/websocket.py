@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from watchkeeper.server.http.exchange import Exchange
 
 NORMAL, PROTOCOL_ERROR = 1000, 1002
-_TEXT = b"\x81"
+_TEXT, _BINARY = b"\x81", b"\x82"
 _JOINED = 1 << 14
 
 
@@ -40,16 +40,23 @@ class WebSocket:
 
     async def send_text(self, text: bytes) -> None:
         """Send a text message, waiting while the client takes less than it is sent. Raises ClientDisconnected."""
+        await self._send(_TEXT, text)
+
+    async def send_binary(self, data: bytes) -> None:
+        """The same for a binary message."""
+        await self._send(_BINARY, data)
+
+    async def _send(self, kind: bytes, message: bytes) -> None:
         connection = self._connection
         if connection.write_paused:
             await connection.drain()
         if self.closed or self._exchange.disconnected:
             raise ClientDisconnected("the client closed the WebSocket")
-        head = _TEXT + _length(len(text))
-        if len(text) <= _JOINED:
-            connection.write(head + text)
+        head = kind + _length(len(message))
+        if len(message) <= _JOINED:
+            connection.write(head + message)
         else:
-            connection.write_lines((head, text))
+            connection.write_lines((head, message))
 
     def close(self, code: int = NORMAL) -> None:
         """Say goodbye and close. Idempotent."""
