@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from kr8s.objects import ConfigMap
 from kubernetes import client, config, dynamic, watch
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 from kubernetes.informer import SharedInformer
+from kubernetes.stream import stream
+from kubernetes.stream.ws_client import ERROR_CHANNEL
 from lightkube import ApiError, Client, KubeConfig
 from lightkube.models.apps_v1 import Deployment as DeploymentModel
 from lightkube.models.meta_v1 import ObjectMeta
@@ -45,14 +48,14 @@ def test_the_official_client_pages_and_watches(watchkeeper_kubeconfig: Path, wat
     core.delete_namespaced_config_map("c3", watchkeeper_namespace)
     core.delete_namespaced_config_map("c2", watchkeeper_namespace)
     seen: list[tuple[str, str]] = []
-    stream = watch.Watch().stream(
+    events = watch.Watch().stream(
         core.list_namespaced_config_map,
         watchkeeper_namespace,
         resource_version=since,
         label_selector="odd=1",
         timeout_seconds=20,
     )
-    for event in stream:
+    for event in events:
         found: Any = event["object"]
         seen.append((event["type"], found.metadata.name))
         if len(seen) == 2:
@@ -95,6 +98,32 @@ def test_the_dynamic_client_applies_and_reaches_subresources(
     merge = {"namespace": watchkeeper_namespace, "content_type": "application/merge-patch+json"}
     assert deployments.scale.patch(name="d", body={"spec": {"replicas": 5}}, **merge).spec.replicas == 5
     assert deployments.status.patch(name="d", body={"status": {"replicas": 5}}, **merge).status.replicas == 5
+
+
+def test_the_official_client_is_told_on_a_channel_why_nothing_runs(
+    watchkeeper_kubeconfig: Path, watchkeeper_namespace: str
+) -> None:
+    core = client.CoreV1Api(config.new_client_from_config(str(watchkeeper_kubeconfig)))
+    name = f"node-{watchkeeper_namespace}"
+    address = client.V1NodeAddress(type="InternalIP", address="127.0.0.1")
+    port = client.V1NodeDaemonEndpoints(kubelet_endpoint=client.V1DaemonEndpoint(port=1))
+    status = client.V1NodeStatus(addresses=[address], daemon_endpoints=port)
+    core.create_node(client.V1Node(metadata={"name": name}, status=status))
+    spec = {"nodeName": name, "containers": [{"name": "c", "image": "i"}]}
+    core.create_namespaced_pod(watchkeeper_namespace, client.V1Pod(metadata={"name": "p"}, spec=spec))
+    answer = stream(
+        core.connect_get_namespaced_pod_exec, "p", watchkeeper_namespace, command=["ls"], _preload_content=False
+    )
+    answer.run_forever(timeout=10)
+    refused = "dial tcp 127.0.0.1:1: connect: connection refused"
+    sent = f'Post "https://127.0.0.1:1/exec/{watchkeeper_namespace}/p/c?command=ls": {refused}'
+    told = json.loads(answer.read_channel(ERROR_CHANNEL))
+    assert (told["reason"], told["message"]) == (
+        "InternalError",
+        f"Internal error occurred: error sending request: {sent}",
+    )
+    core.delete_namespaced_pod("p", watchkeeper_namespace, grace_period_seconds=0)
+    core.delete_node(name)
 
 
 def test_an_informer_of_the_official_client_follows_changes(

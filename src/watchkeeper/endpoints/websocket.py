@@ -16,10 +16,11 @@ _VERSION = "13"
 __all__ = ["handshake", "is_websocket", "spoken_protocols"]
 
 
-def handshake(request: Request) -> tuple[Header, ...] | Response:
+def handshake(request: Request, *, spoken: str = "") -> tuple[Header, ...] | Response:
     """The headers of the 101 that accepts a WebSocket, or the refusal.
 
-    At most one subprotocol can be asked for besides the one with a token, and whatever it is, it is spoken.
+    `spoken` is one of the subprotocols that are asked for. Without it at most one can be asked for besides the one
+    with a token, and whatever it is, it is spoken.
     """
     if request.method != "GET":
         return text_response(405, "bad method\n")
@@ -30,7 +31,7 @@ def handshake(request: Request) -> tuple[Header, ...] | Response:
     key = request.header(b"sec-websocket-key")
     if not _is_key(key):
         return text_response(400, "mismatch challenge/response\n")
-    protocols = spoken_protocols(request)
+    protocols = [spoken] if spoken else spoken_protocols(request)
     if len(protocols) > 1:
         return text_response(400, "missing or bad WebSocket-Protocol\n")
     digest = hashlib.sha1(key.encode() + _GUID, usedforsecurity=False).digest()

@@ -43,7 +43,7 @@ async def connect(request: Request, scope: Scope) -> Response:
         query = f"?{request.query}" if request.query else ""
         return Response(301, headers=((b"location", f"{quote(request.path, safe=_IN_PATH)}/{query}".encode()),))
     except ToldOnChannel as told:
-        accepted = handshake(request)
+        accepted = handshake(request, spoken=_CHANNELS)
         if isinstance(accepted, Response):
             return accepted
         return Response(101, headers=accepted, stream=_error_channel(told.error), binary=True)
