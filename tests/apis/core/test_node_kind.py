@@ -34,6 +34,11 @@ def test_a_node_brings_its_status_and_can_allocate_what_it_has() -> None:
     assert created(node(status={"capacity": {}}))["status"].keys().isdisjoint({"capacity", "allocatable"})
 
 
+def test_a_node_that_can_allocate_nothing_says_so() -> None:
+    assert "allocatable" not in created(node(status={"capacity": {"cpu": "4"}, "allocatable": {}}))["status"]
+    assert "allocatable" not in created(node(status={"capacity": {}, "phase": "Running"}))["status"]
+
+
 def test_what_a_node_may_not_be() -> None:
     taint = {"key": "a", "effect": "NoSchedule"}
     written = create(

@@ -161,6 +161,9 @@ def test_both_references_of_a_claim_must_agree() -> None:
     spec |= {"dataSource": source, "dataSourceRef": {**source, "name": "y"}}
     told = create(body("PersistentVolumeClaim", spec=spec)).errors
     assert told == ["spec: Invalid value: {}: must match dataSourceRef"]
+    other = {"apiGroup": "", "kind": "PersistentVolumeClaim", "name": "x"}
+    spec |= {"dataSource": other, "dataSourceRef": {**other, "apiGroup": None}}
+    assert create(body("PersistentVolumeClaim", spec=spec)).errors == told
 
 
 def test_a_certificate_that_is_none_is_warned_of() -> None:

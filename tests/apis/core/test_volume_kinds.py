@@ -70,6 +70,7 @@ def test_a_volume_is_kept_and_a_file_system() -> None:
             {"csi": None, "hostPath": {"path": "/"}, "persistentVolumeReclaimPolicy": "Recycle"},
             ["persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'"],
         ),
+        ({"csi": None, "hostPath": {"path": "", "type": "Pipe"}}, ["hostPath.path: Required value"]),
         (
             {"nodeAffinity": {}},
             ["nodeAffinity.required: Required value: must specify required node constraints"],

@@ -78,7 +78,9 @@ def _data_sources(spec: Mapping[str, Any], path: str, allow_invalid_group: bool)
 
 
 def _same_source(source: Mapping[str, Any], ref: Mapping[str, Any]) -> bool:
-    return all((source.get(name) or "") == (ref.get(name) or "") for name in ("apiGroup", "kind", "name"))
+    """An empty group is another one than none."""
+    same = all((source.get(name) or "") == (ref.get(name) or "") for name in ("kind", "name"))
+    return same and source.get("apiGroup") == ref.get("apiGroup")
 
 
 def _data_source(source: Mapping[str, Any], path: str, allow_invalid_group: bool) -> list[FieldError]:

@@ -54,9 +54,10 @@ def needs(*fields: str) -> SourceRule:
 
 
 def _host_path(source: Source, path: str) -> list[FieldError]:
-    value = source.get("path") or ""
-    errors = [] if value else [required(f"{path}.path")]
-    errors += validate_no_backsteps(value, f"{path}.path")
+    value = source.get("path")
+    if not value:
+        return [required(f"{path}.path")]
+    errors = validate_no_backsteps(value, f"{path}.path")
     return errors + validate_optional_enum(source.get("type"), f"{path}.type", _HOST_PATH_TYPES)
 
 
