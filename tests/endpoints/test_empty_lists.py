@@ -97,6 +97,37 @@ def test_most_kinds_count_no_change_where_an_empty_list_is_sent_for_none(server:
     assert server.request("PUT", f"{DEPLOYMENTS}/d", body)["metadata"]["generation"] == 1
 
 
+@pytest.mark.parametrize("kind", ["deployments", "daemonsets"])
+def test_nor_where_the_list_is_never_left_out(server: Handle, kind: str) -> None:
+    body = deployment()
+    body["metadata"]["name"] = "projecting"
+    body["spec"]["template"]["spec"]["volumes"] = [{"name": "v", "projected": {"sources": []}}]
+    path = f"/apis/apps/v1/namespaces/default/{kind}"
+    server.request("POST", path, body)
+    again = server.request("PUT", f"{path}/projecting", body)
+    assert again["spec"]["template"]["spec"]["volumes"][0]["projected"]["sources"] is None
+    assert again["metadata"]["generation"] == 1
+    counted = again["metadata"].get("annotations", {}).get("deprecated.daemonset.template.generation", "1")
+    assert counted == "1"
+
+
+def test_what_cannot_change_may_be_sent_empty_where_it_is_null(server: Handle) -> None:
+    volumes = [{"name": "v", "projected": {"sources": []}}]
+    pod = {
+        "metadata": {"name": "projecting"},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "volumes": volumes},
+    }
+    server.request("POST", PODS, pod)
+    assert server.request("PUT", f"{PODS}/projecting", pod)["metadata"]["generation"] == 1
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    policy = {"podFailurePolicy": {"rules": []}}
+    spec = {"template": {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}, **policy}
+    server.request("POST", jobs, {"metadata": {"name": "j"}, "spec": spec})
+    patched = server.request("PATCH", f"{jobs}/j", {"spec": {**policy, "suspend": False}})
+    assert patched["metadata"]["generation"] == 1
+    assert patched["spec"]["podFailurePolicy"] == {"rules": None}
+
+
 def test_network_policies_count_one(server: Handle) -> None:
     body: Any = {"metadata": {"name": "n"}, "spec": {"podSelector": {"matchLabels": {"a": "b"}}}}
     server.request("POST", POLICIES, body)

@@ -20,6 +20,7 @@ from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError, forbidden, in_declared_order, invalid, not_supported
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+from watchkeeper.runtime.with_empties import equal_as_stored
 
 Object = dict[str, Any]
 
@@ -122,7 +123,9 @@ def _prepare_for_create(deployment: Object) -> None:
 def _prepare_for_update(new: Object, old: Object) -> None:
     """Generation also counts changes of annotations, which rollbacks used to come by."""
     meta, before = new["metadata"], old["metadata"]
-    if (meta.get("annotations") or {}) != (before.get("annotations") or {}) and new.get("spec") == old.get("spec"):
+    if (meta.get("annotations") or {}) == (before.get("annotations") or {}):
+        return
+    if equal_as_stored(new.get("spec"), old.get("spec")):
         meta["generation"] = (before.get("generation") or 0) + 1
 
 

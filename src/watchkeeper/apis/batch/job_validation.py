@@ -22,6 +22,7 @@ from watchkeeper.apis.validation.metadata import (
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.selectors import has_invalid_values, selector_matches, validate_label_selector
 from watchkeeper.meta.field import FieldError, in_declared_order, in_key_order, invalid, required
+from watchkeeper.runtime.with_empties import equal_as_stored
 
 Object = Mapping[str, Any]
 
@@ -58,15 +59,15 @@ def validate_job_update(new: Object, old: Object) -> list[FieldError]:
     template = spec.get("template") or {}
     if _is_at_rest(old):
         kept = _with_changeable_parts_of(template, old_template)
-        if template.get("spec") != kept.get("spec"):
+        if not equal_as_stored(template.get("spec"), kept.get("spec")):
             errors.append(invalid("spec.template.spec", go_form(template.get("spec"), "PodSpec"), IMMUTABLE))
-    elif template != old_template:
+    elif not equal_as_stored(template, old_template):
         errors.append(invalid("spec.template", go_form(template, "PodTemplateSpec"), IMMUTABLE))
     for name, form in _IMMUTABLE.items():
         now, before = spec.get(name), old_spec.get(name)
         if form is None or now is None:
             errors += validate_immutable(now, before, f"spec.{name}")
-        elif now != before:
+        elif not equal_as_stored(now, before):
             errors.append(invalid(f"spec.{name}", internal_form(now, form), IMMUTABLE))
     return errors
 

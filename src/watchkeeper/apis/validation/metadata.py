@@ -23,6 +23,7 @@ from watchkeeper.meta.field import (
     required,
     too_long,
 )
+from watchkeeper.runtime.with_empties import equal_as_stored
 
 IMMUTABLE = "field is immutable"
 NEGATIVE = "must be greater than or equal to 0"
@@ -319,7 +320,7 @@ def _is_plain_entry(entry: Mapping[str, Any]) -> bool:
 
 def validate_immutable(new: Any, old: Any, path: str) -> list[FieldError]:
     """The value may not differ from the old one. Empty and absent maps and lists are the same."""
-    if new == old or (not new and not old and _is_empty(new) and _is_empty(old)):
+    if (not new and not old and _is_empty(new) and _is_empty(old)) or equal_as_stored(new, old):
         return []
     return [invalid(path, in_declared_order(new), IMMUTABLE)]
 
