@@ -8,6 +8,7 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import validate_template
+from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.metadata import NEGATIVE
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.numbers import validate_nonnegative
@@ -23,6 +24,11 @@ def template_of(obj: Object) -> Object:
     """A workload's template."""
     template: Object = (obj.get("spec") or {}).get("template") or {}
     return template
+
+
+def same_template(new: Object, old: Object) -> bool:
+    """Whether two states of a workload have the same template."""
+    return same(template_of(new), template_of(old), "core.v1.PodTemplateSpec")
 
 
 def is_usable_selector(selector: Object | None) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.schema_data import reset_status
+from watchkeeper.apis.semantic import same_spec
 from watchkeeper.apis.validation.metadata import (
     validate_builtin_object_meta,
     validate_builtin_object_meta_update,
@@ -25,7 +26,7 @@ from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 from watchkeeper.registry.deletion import removed_by_update
 from watchkeeper.registry.metadata import metadata_of
 from watchkeeper.registry.rest import Context
-from watchkeeper.runtime.with_empties import equal_as_sent, equal_as_stored
+from watchkeeper.runtime.with_empties import equal_as_sent
 
 Object = dict[str, Any]
 
@@ -207,7 +208,7 @@ class Strategy:
 
     def _same_spec(self, obj: Object, old: Object) -> bool:
         spec, was = obj.get("spec"), old.get("spec")
-        return equal_as_sent(spec, was) if self.behavior.counts_empties else equal_as_stored(spec, was)
+        return equal_as_sent(spec, was) if self.behavior.counts_empties else same_spec(spec, was, self.kind)
 
     def removed_by_update(self, obj: Object, old: Object) -> bool:
         """Whether an update ends the object: it was due to go, and nothing holds it any more."""

@@ -24,7 +24,6 @@ from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.apis.validation.selectors import is_empty_selector, selector_matches, validate_label_selector
 from watchkeeper.meta.field import FieldError, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
-from watchkeeper.runtime.with_empties import equal_as_stored
 
 Object = dict[str, Any]
 
@@ -136,7 +135,7 @@ def _prepare_for_create(daemon_set: Object) -> None:
 
 def _prepare_for_update(new: Object, old: Object) -> None:
     generation = _template_generation(old)
-    if not equal_as_stored(workloads.template_of(new), workloads.template_of(old)):
+    if not workloads.same_template(new, old):
         generation += 1
     new["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = str(generation)
 
@@ -147,7 +146,7 @@ def _prepare_for_status_update(new: Object, old: Object) -> None:
 
 
 def _warnings_on_update(new: Object, old: Object) -> list[str]:
-    if equal_as_stored(workloads.template_of(new), workloads.template_of(old)):
+    if workloads.same_template(new, old):
         return []
     return warnings_for_template(workloads.template_of(new), "spec.template")
 

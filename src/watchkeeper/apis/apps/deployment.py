@@ -15,12 +15,12 @@ from watchkeeper.apis.core.pod_features import spec_of_template, without_disable
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
+from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.internal_form import internal_form
 from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError, forbidden, in_declared_order, invalid, not_supported
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
-from watchkeeper.runtime.with_empties import equal_as_stored
 
 Object = dict[str, Any]
 
@@ -125,7 +125,7 @@ def _prepare_for_update(new: Object, old: Object) -> None:
     meta, before = new["metadata"], old["metadata"]
     if (meta.get("annotations") or {}) == (before.get("annotations") or {}):
         return
-    if equal_as_stored(new.get("spec"), old.get("spec")):
+    if same(new.get("spec"), old.get("spec"), "apps.v1.DeploymentSpec"):
         meta["generation"] = (before.get("generation") or 0) + 1
 
 

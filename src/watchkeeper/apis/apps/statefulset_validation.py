@@ -14,6 +14,7 @@ from watchkeeper.apis.core.pod_template_validation import (
     validate_template,
     validate_template_metadata,
 )
+from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.enums import validate_optional_enum
 from watchkeeper.apis.validation.internal_form import InternalForm, Reference, internal_form
 from watchkeeper.apis.validation.names import is_dns1123_label
@@ -129,7 +130,8 @@ def validate_stateful_set_update(new: Object, old: Object) -> list[FieldError]:
     options = template_options(old_spec.get("template") or {})
     was_valid = not _spec_errors(old_spec, options, is_new=False, check_template=True)
     errors = _spec_errors(spec, options, is_new=False, check_template=was_valid)
-    if {k: v for k, v in spec.items() if k not in _MUTABLE} != {k: v for k, v in old_spec.items() if k not in _MUTABLE}:
+    fixed, was_fixed = ({k: v for k, v in each.items() if k not in _MUTABLE} for each in (spec, old_spec))
+    if not same(fixed, was_fixed, "apps.v1.StatefulSetSpec"):
         names = ", ".join(f"'{name}'" for name in _MUTABLE[:-1])
         text = f"updates to statefulset spec for fields other than {names} and '{_MUTABLE[-1]}' are forbidden"
         errors.append(forbidden("spec", text))

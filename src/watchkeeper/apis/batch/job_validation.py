@@ -12,6 +12,7 @@ from watchkeeper.apis.batch.job_status_validation import is_true
 from watchkeeper.apis.core.go_form import go_form
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options
+from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
 from watchkeeper.apis.validation.metadata import (
     IMMUTABLE,
@@ -59,9 +60,9 @@ def validate_job_update(new: Object, old: Object) -> list[FieldError]:
     template = spec.get("template") or {}
     if _is_at_rest(old):
         kept = _with_changeable_parts_of(template, old_template)
-        if not equal_as_stored(template.get("spec"), kept.get("spec")):
+        if not same(template.get("spec"), kept.get("spec"), "core.v1.PodSpec"):
             errors.append(invalid("spec.template.spec", go_form(template.get("spec"), "PodSpec"), IMMUTABLE))
-    elif not equal_as_stored(template, old_template):
+    elif not same(template, old_template, "core.v1.PodTemplateSpec"):
         errors.append(invalid("spec.template", go_form(template, "PodTemplateSpec"), IMMUTABLE))
     for name, form in _IMMUTABLE.items():
         now, before = spec.get(name), old_spec.get(name)

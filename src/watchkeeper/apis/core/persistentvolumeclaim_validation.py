@@ -11,6 +11,7 @@ from watchkeeper.apis.core.go_form import go_form
 from watchkeeper.apis.core.persistentvolume import BETA_CLASS
 from watchkeeper.apis.core.unified_diff import unified_diff
 from watchkeeper.apis.quantities import compare, whole_value
+from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_immutable
 from watchkeeper.apis.validation.names import is_qualified_name
 from watchkeeper.apis.validation.resources import is_native_resource, validate_resource_quantity
@@ -54,7 +55,7 @@ def validate_claim_update(new: Object, old: Object) -> list[FieldError]:
         if size is not None and (shown.get("resources") or {}).get("requests"):
             shown["resources"]["requests"]["storage"] = size
         _copy(expected, shown, "volumeAttributesClassName")
-    if shown != expected:
+    if not same(shown, expected, "core.v1.PersistentVolumeClaimSpec"):
         forms = (go_form(each, "PersistentVolumeClaimSpec") for each in (expected, shown))
         errors.append(forbidden("spec", f"{_FIXED}\n{unified_diff(*forms)}"))
     errors += _shrinking(spec, was, old)

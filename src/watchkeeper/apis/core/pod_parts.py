@@ -10,6 +10,7 @@ from watchkeeper.apis.core.go_form import go_form
 from watchkeeper.apis.core.pod_resize_validation import validate_resize
 from watchkeeper.apis.core.pod_validation import validate_whole_pod
 from watchkeeper.apis.core.unified_diff import unified_diff
+from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta_update
 from watchkeeper.meta.field import FieldError, forbidden, go_quote
 
@@ -35,7 +36,7 @@ def _restore(new: Object, old: Object) -> None:
 
 
 def _count_change(new: Object, old: Object) -> None:
-    if new.get("spec") != old.get("spec"):
+    if not same(new.get("spec"), old.get("spec"), "core.v1.PodSpec"):
         new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
 

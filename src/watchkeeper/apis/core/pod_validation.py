@@ -19,10 +19,10 @@ from watchkeeper.apis.core.pod_options import NEW_POD, PodOptions
 from watchkeeper.apis.core.pod_ratcheting import options_for_update
 from watchkeeper.apis.core.pod_spec_validation import validate_pod_spec
 from watchkeeper.apis.core.unified_diff import unified_diff
+from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
 from watchkeeper.apis.validation.names import inclusive_range_error
 from watchkeeper.meta.field import FieldError, forbidden, invalid, required
-from watchkeeper.runtime.with_empties import equal_as_stored
 
 Object = Mapping[str, Any]
 
@@ -131,12 +131,12 @@ def validate_pod_update(new: Object, old: Object) -> list[FieldError]:
     if spec.get("tolerations") != old_spec.get("tolerations"):
         errors += _toleration_changes(spec.get("tolerations") or (), old_spec.get("tolerations") or ())
     errors += _gate_changes(spec.get("schedulingGates") or (), old_spec.get("schedulingGates") or ())
-    if equal_as_stored(spec, old_spec):
+    if same(spec, old_spec, "core.v1.PodSpec"):
         return errors
     munged = _with_changeable_fields_restored(spec, old_spec)
     if old_spec.get("schedulingGates"):
         errors += _gated_changes(munged, old_spec)
-    if not equal_as_stored(munged, old_spec):
+    if not same(munged, old_spec, "core.v1.PodSpec"):
         difference = unified_diff(*(go_form(each, "PodSpec") for each in (old_spec, munged)))
         text = f"pod updates may not change fields other than {_UPDATABLE}\n{difference}"
         errors.append(forbidden("spec", text))

@@ -10,9 +10,9 @@ from watchkeeper.apis.core.pod_defaults import default_pod_template
 from watchkeeper.apis.core.pod_features import without_disabled_fields
 from watchkeeper.apis.core.pod_template_validation import template_options, validate_template
 from watchkeeper.apis.core.pod_warnings import warnings_for_template
+from watchkeeper.apis.semantic import same
 from watchkeeper.meta.field import FieldError
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
-from watchkeeper.runtime.with_empties import equal_as_stored
 
 Object = dict[str, Any]
 
@@ -32,7 +32,7 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
 
 def _prepare_for_update(new: Object, old: Object) -> None:
     """Generation counts changes of the template, as it does those of a spec elsewhere."""
-    if not equal_as_stored(new.get("template"), old.get("template")):
+    if not same(new.get("template"), old.get("template"), "core.v1.PodTemplateSpec"):
         new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
 

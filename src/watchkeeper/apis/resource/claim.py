@@ -19,11 +19,11 @@ from watchkeeper.apis.resource.claim_validation import (
     validate_claim_spec,
     validate_template_spec,
 )
+from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.internal_form import internal_form
 from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_builtin_object_meta
 from watchkeeper.meta.field import FieldError, in_key_order, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
-from watchkeeper.runtime.with_empties import equal_as_stored
 
 Object = dict[str, Any]
 
@@ -89,7 +89,7 @@ def _prepare_for_status_update(new: Object, old: Object) -> None:
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
     errors = validate_builtin_object_meta(new["metadata"], namespaced=True)
-    if not equal_as_stored(new.get("spec"), old.get("spec")):
+    if not same(new.get("spec"), old.get("spec"), "resource.v1.ResourceClaimSpec"):
         errors.append(invalid("spec", internal_form(new.get("spec"), SPEC), IMMUTABLE))
     return errors
 
@@ -100,7 +100,7 @@ def _template_validation(compiled: Compile) -> Callable[[Object, Object], list[F
     def validate_update(new: Object, old: Object) -> list[FieldError]:
         spec = new.get("spec") or {}
         errors = validate_template_spec(spec, "spec", compiled)
-        if equal_as_stored(new.get("spec"), old.get("spec")):
+        if same(new.get("spec"), old.get("spec"), "resource.v1.ResourceClaimTemplateSpec"):
             return errors
         shown = {**in_key_order(spec.get("metadata") or {}), "Spec": internal_form(spec.get("spec"), SPEC)}
         return [*errors, invalid("spec", shown, IMMUTABLE)]
