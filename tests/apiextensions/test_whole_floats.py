@@ -41,10 +41,12 @@ def test_a_float_in_place_of_the_same_integer_is_a_new_generation(api: Any, kit:
     assert api.call("PATCH", f"{path}/a", [{"op": "test", "path": "/spec/n", "value": 2.0}], PATCH).status == 422
 
 
-def test_true_in_place_of_1_is_a_new_generation(api: Any, kit: Any) -> None:
+def test_true_in_place_of_one_is_a_new_generation(api: Any, kit: Any) -> None:
     path = api.install(kit.version(spec=kit.obj(free={"x-kubernetes-preserve-unknown-fields": True})))
-    api.call("POST", path, api.widget("a", {"free": [1]}))
-    assert api.call("PATCH", f"{path}/a", {"spec": {"free": [True]}}, MERGE).body["metadata"]["generation"] == 2
+    assert api.call("POST", path, api.widget("a", {"free": [1, 0]})).body["metadata"]["generation"] == 1
+    for free, generation in (([True, 0], 2), ([True, False], 3), ([True, False], 3)):
+        found = api.call("PATCH", f"{path}/a", {"spec": {"free": free}}, MERGE).body
+        assert (found["metadata"]["generation"], found["spec"]["free"]) == (generation, free)
 
 
 def test_rules_do_not_take_a_float_for_an_integer(api: Any, kit: Any) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
-from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_immutable
+from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_builtin_object_meta
 from watchkeeper.apis.validation.numbers import validate_nonnegative
-from watchkeeper.meta.field import FieldError, required
+from watchkeeper.meta.field import FieldError, in_declared_order, invalid, required
 from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.runtime.managedfields.compare import equal
 
 Object = dict[str, Any]
 
@@ -27,7 +28,8 @@ def _validate(revision: Object) -> list[FieldError]:
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
     errors = validate_builtin_object_meta(new["metadata"], namespaced=True)
     errors += validate_nonnegative(new.get("revision"), "revision")
-    return errors + validate_immutable(new.get("data"), old.get("data"), "data")
+    data = new.get("data")
+    return errors if equal(data, old.get("data")) else [*errors, invalid("data", in_declared_order(data), IMMUTABLE)]
 
 
 def _cells(revision: Object, now: float) -> list[Any]:
