@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from kind_writer import BEHAVIORS, created, pod, read
+from kind_writer import BEHAVIORS, create, created, pod, read, update
 
 from watchkeeper.apis.core import pod_eviction
 from watchkeeper.apis.core.pod_binding import BindingError, bind, validate_binding
@@ -173,6 +173,72 @@ def test_resizes_keep_the_class_of_service_and_all_that_was_asked_for() -> None:
     assert errors[0] == 'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing'
     _, errors = change("resize", created(sized("1")), sized("1", **{"example.com/gpu": "1"}))
     assert "spec: Forbidden: only cpu and memory resources are mutable" in errors
+
+
+def test_amounts_that_are_written_otherwise_are_the_same() -> None:
+    old = created(sized("1", **{"ephemeral-storage": "1Gi"}))
+    assert change("resize", old, sized("2", **{"ephemeral-storage": "1073741824"}))[1] == []
+
+
+def test_resizes_add_no_other_resource() -> None:
+    old, body = created(sized("1")), sized("1")
+    resources = body["spec"]["containers"][0]["resources"]
+    resources["limits"] = {"memory": "1Gi"}
+    assert change("resize", old, body)[1] == []
+    resources["limits"] = {"ephemeral-storage": "1Gi"}
+    assert change("resize", old, body)[1] == ["spec: Forbidden: only cpu and memory resources are mutable"]
+
+
+def test_resizes_of_a_whole_pod_remove_nothing_and_change_no_other_resource() -> None:
+    old = created(pod(resources={"requests": {"cpu": "1", "memory": "1Gi"}}))
+    _, errors = change("resize", old, pod(resources={"requests": {"cpu": "2", "memory": "1Gi"}}))
+    assert errors == []
+    _, errors = change("resize", old, pod(resources={"requests": {"cpu": "2"}}))
+    assert errors == ["spec.resources.requests: Forbidden: pod-level resource requests cannot be removed"]
+    _, errors = change("resize", old, pod(containers=old["spec"]["containers"]))
+    assert errors == [
+        'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing',
+        "spec.resources: Forbidden: pod-level resources cannot be removed",
+    ]
+    huge = {"cpu": "1", "memory": "1Gi", "hugepages-2Mi": "2Mi"}
+    _, errors = change("resize", old, pod(resources={"requests": huge, "limits": {"hugepages-2Mi": "2Mi"}}))
+    assert "spec: Forbidden: only cpu and memory resources are mutable at pod-level" in errors
+    _, errors = change("resize", created(pod()), pod(resources={}))
+    assert errors == ["spec: Forbidden: only cpu and memory resources are mutable"]
+
+
+def initialized(cpu: str, more: Any = None, **fields: Any) -> Any:
+    first = {"name": "first", "image": "i:1", "resources": {"requests": {"cpu": cpu, **(more or {})}}, **fields}
+    return pod(initContainers=[first])
+
+
+def test_containers_that_run_before_the_others_are_resized_as_well() -> None:
+    for policy in ({}, {"restartPolicy": "Always"}):
+        old = created(initialized("1", **policy))
+        new, errors = change("resize", old, initialized("2", **policy))
+        assert errors == []
+        assert new["spec"]["initContainers"][0]["resources"] == {"requests": {"cpu": "2"}}
+        _, errors = change("resize", old, initialized("2", {"ephemeral-storage": "1Gi"}, **policy))
+        refusal = "only cpu and memory resources for init or sidecar containers are mutable"
+        assert errors == [f"spec.initContainers[0]: Forbidden: {refusal}"]
+        _, errors = change("resize", created(initialized("1", {"memory": "1Gi"}, **policy)), initialized("1", **policy))
+        assert errors == ["spec.initContainers[0].resources.requests: Forbidden: resource requests cannot be removed"]
+
+
+def test_containers_that_run_before_the_others_are_not_started_again_to_resize_them() -> None:
+    restart = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+    at = "spec.initContainers[0].resizePolicy[0].restartPolicy"
+    refusal = f"""{at}: Invalid value: "RestartContainer": must not be set to 'RestartContainer' for non-sidecar """
+    assert create(initialized("1", resizePolicy=restart)).errors == [f"{refusal}initContainers"]
+    assert create(initialized("1", resizePolicy=restart, restartPolicy="Always")).errors == []
+    old = created(initialized("1"))
+    old["spec"]["initContainers"][0]["resizePolicy"] = restart
+    assert update(old, initialized("1", resizePolicy=restart)).errors == []
+    _, errors = change("resize", old, initialized("2", resizePolicy=restart))
+    assert errors == [
+        "spec.initContainers[0]: Forbidden: non-sidecar init containers with a resize policy of RestartContainer "
+        "cannot be resized"
+    ]
 
 
 def test_resizes_do_not_rename_containers() -> None:

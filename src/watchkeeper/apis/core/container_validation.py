@@ -136,7 +136,23 @@ def validate_init_containers(
             text = "may not be set for init containers without restartPolicy=Always"
             wrong = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
             errors += [forbidden(f"{at}.{field}", text) for field in wrong if container.get(field) is not None]
+            if not context.options.allow_restarts_to_resize_init:
+                errors += _init_resize_errors(container, at)
     return errors
+
+
+def restarts_to_resize_init(container: Object) -> bool:
+    """Whether a container that runs before the others would be started again to resize it."""
+    return container.get("restartPolicy") != "Always" and bool(_init_resize_errors(container, ""))
+
+
+def _init_resize_errors(container: Object, path: str) -> list[FieldError]:
+    text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+    return [
+        invalid(f"{path}.resizePolicy[{i}].restartPolicy", "RestartContainer", text)
+        for i, policy in enumerate(container.get("resizePolicy") or ())
+        if policy.get("restartPolicy") == "RestartContainer"
+    ]
 
 
 def validate_ephemeral_containers(spec: Object, path: str, context: ContainerContext) -> list[FieldError]:

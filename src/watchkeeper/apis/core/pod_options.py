@@ -27,6 +27,9 @@ class PodOptions:
     allow_any_selinux_policy: bool = False
     """Whether volumes may be labeled in each known way: the old object says how, be it the way that all may choose."""
 
+    allow_restarts_to_resize_init: bool = False
+    """Whether an init container that is no sidecar may ask for a restart when it is resized."""
+
 
 NEW_POD = PodOptions()
 NEW_TEMPLATE = PodOptions(in_pod=False)

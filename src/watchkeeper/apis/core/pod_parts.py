@@ -7,7 +7,7 @@ from typing import Any
 
 from watchkeeper.apis.behavior import PartHooks
 from watchkeeper.apis.core.go_form import go_form
-from watchkeeper.apis.core.pod_resize_validation import validate_resize
+from watchkeeper.apis.core.pod_resize_validation import validate_empty_resources, validate_resize
 from watchkeeper.apis.core.pod_validation import validate_whole_pod
 from watchkeeper.apis.core.unified_diff import unified_diff
 from watchkeeper.apis.semantic import same
@@ -64,7 +64,7 @@ def _validate_ephemeral(new: Object, old: Object) -> list[FieldError]:
         found = now.get(before.get("name"))
         if found is None:
             errors.append(forbidden(path, f"existing ephemeral containers {name} may not be removed\n"))
-        elif found != before:
+        elif not same(found, before, "core.v1.EphemeralContainer"):
             forms = (go_form(each, "EphemeralContainer") for each in (before, found))
             difference = unified_diff(*forms)
             text = f"existing ephemeral containers {name} may not be changed\n{difference}"
@@ -110,7 +110,8 @@ def _validate_resize(new: Object, old: Object) -> list[FieldError]:
     if ((old.get("spec") or {}).get("os") or {}).get("name") == "windows":
         return [forbidden("[]", "windows pods cannot be resized")]
     errors = validate_builtin_object_meta_update(new["metadata"], old["metadata"])
-    return errors + validate_whole_pod(new, old, with_annotation_changes=False) + validate_resize(new, old)
+    errors += validate_whole_pod(new, old, with_annotation_changes=False) + validate_resize(new, old)
+    return errors or validate_empty_resources(new, old)
 
 
 PARTS: Mapping[str, PartHooks] = {

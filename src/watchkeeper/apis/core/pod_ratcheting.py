@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.apis.core.affinity_validation import compares_numbers, validate_node_selector, validate_spread_keys
+from watchkeeper.apis.core.container_validation import restarts_to_resize_init
 from watchkeeper.apis.core.pod_options import NEW_POD, NEW_TEMPLATE, PodOptions
 from watchkeeper.apis.core.security_validation import uses_host_sysctls
 from watchkeeper.apis.core.windows_validation import each_container
@@ -30,7 +31,8 @@ def options_for_update(old: Object, *, in_pod: bool, allow_invalid_deletion_cost
         for container, _ in each_container(old, "")
         for name in (container.get("resources") or {}).get("requests") or ()
     )
-    plain = not (allow_invalid_deletion_cost or sysctls or policy or compares or huge)
+    restarts = any(restarts_to_resize_init(container) for container in old.get("initContainers") or ())
+    plain = not (allow_invalid_deletion_cost or sysctls or policy or compares or huge or restarts)
     if plain and _TELLING.isdisjoint(old):
         return NEW_POD if in_pod else NEW_TEMPLATE
     affinity = old.get("affinity") or {}
@@ -55,6 +57,7 @@ def options_for_update(old: Object, *, in_pod: bool, allow_invalid_deletion_cost
         allow_users_with_devices=own_users
         and any(container.get("volumeDevices") for container, _ in each_container(old, "")),
         allow_any_selinux_policy=policy is not None,
+        allow_restarts_to_resize_init=restarts,
     )
 
 
