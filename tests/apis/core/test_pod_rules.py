@@ -200,6 +200,10 @@ def test_status_writers_change_the_status_alone() -> None:
     assert written.obj["spec"] == old["spec"]
     written = update_status(old, {"nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "c"}]})
     assert "nodeAllocatableResourceClaimStatuses" not in written.obj["status"]
+    mount = {"name": "v", "mountPath": "/v"}
+    main = {"name": "main", "volumeMounts": [{**mount, "volumeStatus": {"image": {"imageRef": "i@sha256:1"}}}]}
+    written = update_status(old, {"containerStatuses": [main]})
+    assert written.obj["status"]["containerStatuses"][0]["volumeMounts"] == [mount]
 
 
 def test_a_status_has_one_address_of_each_family() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from watchkeeper.apis.behavior import KindBehavior
@@ -61,7 +61,7 @@ def grace_period(pod: Object, options: Mapping[str, Any]) -> int:
 
 _NEW = NewPods()
 _ALPHA_STATUS = "nodeAllocatableResourceClaimStatuses"
-"""What status writers cannot add yet."""
+"""What status writers cannot add yet, and neither can they say which image a volume was mounted from."""
 
 
 def _warnings_on_create(pod: Object) -> list[str]:
@@ -96,7 +96,16 @@ def _prepare_for_status_update(new: Object, old: Object) -> None:
             status[field] = old_status[field]
     if not old_status.get(_ALPHA_STATUS):
         status.pop(_ALPHA_STATUS, None)
+    if not any("volumeStatus" in mount for mount in _mounts(old_status)):
+        for mount in _mounts(status):
+            mount.pop("volumeStatus", None)
     _keep_observed_generations(status.get("conditions") or (), old_status.get("conditions") or ())
+
+
+def _mounts(status: Object) -> Iterator[Object]:
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for container in status.get(kind) or ():
+            yield from container.get("volumeMounts") or ()
 
 
 def _keep_observed_generations(conditions: Sequence[Object], old: Sequence[Object]) -> None:
