@@ -111,6 +111,6 @@ def _organizations(request: str) -> list[str | bytes]:
     try:
         parsed = x509.load_pem_x509_csr(base64.b64decode(request))
         found = parsed.subject.get_attributes_for_oid(x509.NameOID.ORGANIZATION_NAME)
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         return []
     return [attribute.value for attribute in found]

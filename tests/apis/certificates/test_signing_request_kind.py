@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import datetime
 import functools
 from typing import Any
 
@@ -192,8 +193,85 @@ def test_a_request_may_be_signed_with_sha1_as_certificates_may_not() -> None:
     assert request_fault(_pem(der.replace(b"someone", b"another"))) == "crypto/rsa: verification error"
 
 
+def _parameters(optional: str = "false") -> str:
+    return (
+        f"{{optional:{optional} explicit:false application:false private:false defaultValue:<nil> tag:<nil> "
+        "stringType:0 timeType:0 set:false omitEmpty:false}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("der", "words"),
+    [
+        (b"", "asn1: syntax error: sequence truncated"),
+        (b"0", "asn1: syntax error: truncated tag or length"),
+        (b"\x30\x05\x30", "asn1: syntax error: data truncated"),
+        (b"\x30\x80\x00\x00", "asn1: syntax error: indefinite length found (not DER)"),
+        (b"\x30\x81\x05\x00", "asn1: structure error: non-minimal length"),
+        (b"\x30\x00", "asn1: syntax error: sequence truncated"),
+        (
+            b"abcdef",
+            "asn1: structure error: tags don't match (16 vs {class:1 tag:1 length:98 isCompound:true}) "
+            f"{_parameters()} certificateRequest @2",
+        ),
+        (
+            b"\x30\x04\x30\x02\x04\x00",
+            "asn1: structure error: tags don't match (2 vs {class:0 tag:4 length:0 isCompound:false}) "
+            f"{_parameters()} int @2",
+        ),
+        (b"\x30\x04\x30\x02\x02\x00", "asn1: structure error: empty integer"),
+        (base64.b64decode(SIGNED_WITH_SHA1) + b"\x00", "asn1: syntax error: trailing data"),
+        (base64.b64decode(SIGNED_WITH_SHA1)[:-1], "asn1: syntax error: data truncated"),
+    ],
+)
+def test_what_is_no_request_is_refused_in_the_words_of_go(der: bytes, words: str) -> None:
+    assert request_fault(_pem(der)) == words
+
+
 def test_faults_of_pem() -> None:
     assert request_fault(request_pem()) == ""
-    assert request_fault(request_pem().replace(b"\nMI", b"\nAA", 1)) != ""
+    undecodable = b"-----BEGIN CERTIFICATE REQUEST-----\n%%\n-----END CERTIFICATE REQUEST-----\n"
+    assert request_fault(undecodable) == "PEM block type must be CERTIFICATE REQUEST"
+    assert request_fault(undecodable + request_pem()) == ""
+    assert request_fault(b"indented " + request_pem()) == "PEM block type must be CERTIFICATE REQUEST"
     assert certificates_fault(b"") == ""
     assert 'found "CERTIFICATE REQUEST"' in certificates_fault(request_pem())
+
+
+@functools.cache
+def _certificate(*, version: bytes = b"\x02\x01\x02") -> bytes:
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "someone")])
+    start = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    builder = x509.CertificateBuilder(subject, subject, _EC.public_key(), 7, start, start + datetime.timedelta(days=1))
+    der = builder.sign(_EC, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
+    return der.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03" + version, 1)
+
+
+def _certificates(*ders: bytes, headers: str = "") -> bytes:
+    body = headers.encode() + base64.encodebytes(b"".join(ders))
+    return b"-----BEGIN CERTIFICATE-----\n" + body + b"-----END CERTIFICATE-----\n"
+
+
+def test_certificates_that_are_none_are_refused_in_the_words_of_go() -> None:
+    assert certificates_fault(_certificates(_certificate())) == ""
+    assert certificates_fault(_certificates(_certificate(), _certificate())) == ""
+    found = {
+        _certificates(): "found CERTIFICATE PEM block containing 0 certificates",
+        _certificates(b"nothing"): "x509: malformed certificate",
+        _certificates(_certificate() + b"\x00"): "x509: malformed certificate",
+        _certificates(_certificate()[:-1]): "x509: malformed certificate",
+        _certificates(b"\x30\x00"): "x509: malformed tbs certificate",
+        _certificates(b"\x30\x02\x30\x00"): "x509: malformed serial number",
+        _certificates(_certificate(version=b"\x02\x01\x05")): "x509: invalid version",
+        _certificates(_certificate(version=b"\x02\x01\xff")): "x509: malformed version",
+        _certificates(_certificate(), headers="a: b\n\n"): "no PEM block headers are permitted",
+        _certificates(headers="%%\n"): "must contain at least one CERTIFICATE PEM block",
+    }
+    assert {pem: certificates_fault(pem) for pem in found} == found
+
+
+def test_a_request_of_another_version_is_no_reason_to_fail() -> None:
+    der = base64.b64decode(SIGNED_WITH_SHA1).replace(b"\x02\x01\x00\x30\x12", b"\x02\x01\x05\x30\x12", 1)
+    assert request_fault(_pem(der)) == "x509: malformed certificate request"
+    signer = "kubernetes.io/kube-apiserver-client"
+    assert len(create(signing_request(request=base64.b64encode(_pem(der)).decode(), signerName=signer)).errors) == 1

@@ -68,7 +68,7 @@ def _mismatch(certificate: bytes, key: bytes) -> str:
 
     try:
         public = x509.load_der_x509_certificate(certificate).public_key()
-    except (ValueError, UnsupportedAlgorithm):
+    except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
         return "x509: malformed certificate"
     try:
         own = load_der_private_key(key, None).public_key()

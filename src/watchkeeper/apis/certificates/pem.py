@@ -4,23 +4,49 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from watchkeeper.apis.certificates.der import (
+    DerFault,
+    certificate_form_fault,
+    request_form_fault,
+    split_certificates,
+)
+from watchkeeper.meta.field import go_quote
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
 
 _BLOCK = re.compile(
-    rb"-----BEGIN (?P<type>[^\n-]*)-----[ \t\r]*\n(?P<body>.*?)-----END (?P=type)-----[ \t\r]*(?:\n|$)", re.DOTALL
+    rb"^-----BEGIN (?P<type>[^\n]*)-----[ \t\r]*\n"
+    rb"(?P<body>(?:(?!-----BEGIN ).)*?)"
+    rb"^-----END (?P=type)-----[ \t\r]*(?:\n|\Z)",
+    re.DOTALL | re.MULTILINE,
 )
-_REQUEST = b"CERTIFICATE REQUEST"
-_CERTIFICATE = b"CERTIFICATE"
+_REQUEST = "CERTIFICATE REQUEST"
+_CERTIFICATE = "CERTIFICATE"
 
 
-def _decoded(body: bytes) -> bytes | None:
-    try:
-        return base64.b64decode(b"".join(body.split()), validate=True)
-    except ValueError:
-        return None
+@dataclass(frozen=True, slots=True)
+class _Block:
+    kind: str
+    has_headers: bool
+    content: bytes
+
+
+def _blocks(pem: bytes) -> list[_Block]:
+    """The blocks that can be decoded; what cannot is text between them."""
+    found = []
+    for block in _BLOCK.finditer(pem):
+        lines = block["body"].splitlines()
+        headers = next((i for i, line in enumerate(lines) if b":" not in line), len(lines))
+        try:
+            content = base64.b64decode(b"".join(b"".join(lines[headers:]).split()), validate=True)
+        except ValueError:
+            continue
+        found.append(_Block(block["type"].decode(errors="replace"), headers > 0, content))
+    return found
 
 
 def request_fault(pem: bytes) -> str:
@@ -29,16 +55,17 @@ def request_fault(pem: bytes) -> str:
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
 
-    found = _BLOCK.search(pem)
-    der = _decoded(found["body"]) if found is not None else None
-    if found is None or der is None or found["type"] != _REQUEST:
+    block = next(iter(_blocks(pem)), None)
+    if block is None or block.kind != _REQUEST:
         return "PEM block type must be CERTIFICATE REQUEST"
+    if fault := request_form_fault(block.content):
+        return fault
     try:
-        return _signature_fault(x509.load_der_x509_csr(der))
+        return _signature_fault(x509.load_der_x509_csr(block.content))
     except UnsupportedAlgorithm:
         return "x509: cannot verify signature: algorithm unimplemented"
-    except ValueError as error:
-        return f"asn1: structure error: {error}"
+    except (ValueError, x509.InvalidVersion):
+        return "x509: malformed certificate request"
 
 
 def _signature_fault(request: CertificateSigningRequest) -> str:
@@ -76,18 +103,21 @@ def certificates_fault(pem: bytes) -> str:
 
     if not pem:
         return ""
-    blocks = list(_BLOCK.finditer(pem))
-    if not blocks:
-        return "must contain at least one CERTIFICATE PEM block"
+    blocks = _blocks(pem)
     for block in blocks:
-        if block["type"] != _CERTIFICATE:
-            shown = block["type"].decode(errors="replace")
-            return f'only CERTIFICATE PEM blocks are allowed, found "{shown}"'
-        if b":" in block["body"]:
+        if block.kind != _CERTIFICATE:
+            return f"only CERTIFICATE PEM blocks are allowed, found {go_quote(block.kind)}"
+        if block.has_headers:
             return "no PEM block headers are permitted"
-        der = _decoded(block["body"])
+        if not block.content:
+            return "found CERTIFICATE PEM block containing 0 certificates"
         try:
-            x509.load_der_x509_certificate(der or b"")
-        except ValueError as error:
-            return f"x509: malformed certificate: {error}"
-    return ""
+            certificates = split_certificates(block.content)
+        except DerFault as fault:
+            return str(fault)
+        for der in certificates:
+            try:
+                x509.load_der_x509_certificate(der)
+            except (ValueError, x509.InvalidVersion):
+                return certificate_form_fault(der)
+    return "" if blocks else "must contain at least one CERTIFICATE PEM block"

@@ -36,7 +36,7 @@ def _signer(request: str, usages: set[str]) -> str:
         names = _alternative_names(parsed)
         organizations = [a.value for a in parsed.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
         common = [str(a.value) for a in parsed.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         return _UNKNOWN
     if organizations != ["system:nodes"] or not common or not common[-1].startswith("system:node:"):
         return _UNKNOWN
