@@ -7,6 +7,7 @@ import math
 import ssl
 
 from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster
+from watchkeeper.runtime.x509 import authorities, authorities_fault
 from watchkeeper.webhook.client_config import ClientConfig
 from watchkeeper.webhook.services import ServiceResolver
 from watchkeeper.webhook.status import error_of
@@ -106,6 +107,8 @@ def _context(bundle: bytes) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=bundle.decode("ascii", "replace"))
     except ssl.SSLError as problem:
-        why = "unable to load root certificates: unable to parse bytes as PEM block"
-        raise WebhookError(why, 500) from problem
+        # Asked only now: the library that can tell takes long to load.
+        if fault := authorities_fault(bundle):
+            raise WebhookError(f"unable to load root certificates: {fault}", 500) from problem
+        context.load_verify_locations(cadata=b"".join(authorities(bundle)))
     return context

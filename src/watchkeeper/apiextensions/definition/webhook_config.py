@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
-import ssl
 from typing import Any
 
 from watchkeeper.apis.validation.names import is_dns1123_subdomain, is_port_number
 from watchkeeper.cel.urls import URL, URLError, parse_request_uri
 from watchkeeper.meta.field import FieldError, invalid, required
+from watchkeeper.runtime.x509 import authorities_fault
 
 _FORM = "; desired format: https://host[/path]"
 _USER = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*://([^/?#@]*)@")
-_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----\s.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
 def url_errors(text: str, path: str) -> list[FieldError]:
@@ -80,24 +78,8 @@ def _service_path_errors(text: str, path: str) -> list[FieldError]:
 
 def ca_bundle_errors(bundle: str, path: str) -> list[FieldError]:
     """What is wrong with certificates of authorities, given in PEM and base64."""
-    problem = _bundle_problem(bundle)
-    return [] if problem is None else [invalid(path, bundle, f"unable to load root certificates: {problem}")]
-
-
-def _bundle_problem(bundle: str) -> str | None:
     try:
-        blocks = _BLOCK.findall(base64.b64decode(bundle, validate=True))
-    except binascii.Error:
-        blocks = []
-    if not blocks:
-        return "unable to parse bytes as PEM block"
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    problem = None
-    for block in blocks:
-        try:
-            context.load_verify_locations(cadata=ssl.PEM_cert_to_DER_cert(block.decode("ascii", "replace").strip()))
-        except (ssl.SSLError, ValueError):
-            problem = "failed to parse certificate: x509: malformed certificate"
-        else:
-            return None
-    return problem
+        problem = authorities_fault(base64.b64decode(bundle, validate=True))
+    except ValueError:
+        problem = "unable to parse bytes as PEM block"
+    return [invalid(path, bundle, f"unable to load root certificates: {problem}")] if problem else []

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from collections.abc import Sequence
 
-_BLOCK = re.compile(
-    rb"-----BEGIN (?P<type>[^\n-]*)-----[ \t\r]*\n(?P<body>.*?)-----END (?P=type)-----[ \t\r]*(?:\n|$)", re.DOTALL
-)
+from watchkeeper.runtime.pem import blocks
+from watchkeeper.runtime.x509 import certificate_fault
+
 _CERTIFICATE = "CERTIFICATE"
 _KEY = "PRIVATE KEY"
 
 
 def key_pair_fault(certificates: bytes, key: bytes) -> str:
     """Why these are no chain of certificates and the private key of the first; "" when they are."""
-    found = _blocks(certificates)
-    chain = [body for kind, body in found if kind == _CERTIFICATE]
+    found = list(blocks(certificates))
+    chain = [block.content for block in found if block.kind == _CERTIFICATE]
     if not chain:
-        return _no_certificate([kind for kind, _ in found])
-    found = _blocks(key)
-    keys = [i for i, (kind, _) in enumerate(found) if kind == _KEY or kind.endswith(f" {_KEY}")]
+        return _no_certificate([block.kind for block in found])
+    found = list(blocks(key))
+    keys = [block.content for block in found if block.kind == _KEY or block.kind.endswith(f" {_KEY}")]
     if not keys:
-        return _no_key([kind for kind, _ in found])
-    return _mismatch(chain[0], found[keys[0]][1])
-
-
-def _blocks(pem: bytes) -> list[tuple[str, bytes]]:
-    """The type and content of each block that can be decoded."""
-    found = []
-    for block in _BLOCK.finditer(pem):
-        body = block["body"].rpartition(b"\n\n")[2] if b":" in block["body"] else block["body"]
-        try:
-            content = base64.b64decode(b"".join(body.split()), validate=True)
-        except ValueError:
-            continue
-        found.append((block["type"].decode(errors="replace"), content))
-    return found
+        return _no_key([block.kind for block in found])
+    return _mismatch(chain[0], keys[0])
 
 
 def _no_certificate(kinds: Sequence[str]) -> str:
@@ -66,9 +51,11 @@ def _mismatch(certificate: bytes, key: bytes) -> str:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_private_key
 
+    if fault := certificate_fault(certificate):
+        return fault
     try:
         public = x509.load_der_x509_certificate(certificate).public_key()
-    except (ValueError, UnsupportedAlgorithm, x509.InvalidVersion):
+    except (ValueError, UnsupportedAlgorithm):
         return "x509: malformed certificate"
     try:
         own = load_der_private_key(key, None).public_key()

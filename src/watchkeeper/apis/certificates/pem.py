@@ -2,51 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from watchkeeper.apis.certificates.der import (
-    DerFault,
-    certificate_form_fault,
-    request_form_fault,
-    split_certificates,
-)
 from watchkeeper.meta.field import go_quote
+from watchkeeper.runtime.der import request_form_fault
+from watchkeeper.runtime.pem import blocks, next_block
+from watchkeeper.runtime.x509 import certificates_fault as certificates_form_fault
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
 
-_BLOCK = re.compile(
-    rb"^-----BEGIN (?P<type>[^\n]*)-----[ \t\r]*\n"
-    rb"(?P<body>(?:(?!-----BEGIN ).)*?)"
-    rb"^-----END (?P=type)-----[ \t\r]*(?:\n|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
 _REQUEST = "CERTIFICATE REQUEST"
 _CERTIFICATE = "CERTIFICATE"
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    kind: str
-    has_headers: bool
-    content: bytes
-
-
-def _blocks(pem: bytes) -> list[_Block]:
-    """The blocks that can be decoded; what cannot is text between them."""
-    found = []
-    for block in _BLOCK.finditer(pem):
-        lines = block["body"].splitlines()
-        headers = next((i for i, line in enumerate(lines) if b":" not in line), len(lines))
-        try:
-            content = base64.b64decode(b"".join(b"".join(lines[headers:]).split()), validate=True)
-        except ValueError:
-            continue
-        found.append(_Block(block["type"].decode(errors="replace"), headers > 0, content))
-    return found
 
 
 def request_fault(pem: bytes) -> str:
@@ -55,7 +22,7 @@ def request_fault(pem: bytes) -> str:
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
 
-    block = next(iter(_blocks(pem)), None)
+    block = next_block(pem)
     if block is None or block.kind != _REQUEST:
         return "PEM block type must be CERTIFICATE REQUEST"
     if fault := request_form_fault(block.content):
@@ -99,25 +66,16 @@ def _signature_fault(request: CertificateSigningRequest) -> str:
 
 def certificates_fault(pem: bytes) -> str:
     """Why this is no sequence of certificates; "" when it is one, or empty."""
-    from cryptography import x509
-
     if not pem:
         return ""
-    blocks = _blocks(pem)
-    for block in blocks:
+    found = list(blocks(pem))
+    for block in found:
         if block.kind != _CERTIFICATE:
             return f"only CERTIFICATE PEM blocks are allowed, found {go_quote(block.kind)}"
         if block.has_headers:
             return "no PEM block headers are permitted"
         if not block.content:
             return "found CERTIFICATE PEM block containing 0 certificates"
-        try:
-            certificates = split_certificates(block.content)
-        except DerFault as fault:
-            return str(fault)
-        for der in certificates:
-            try:
-                x509.load_der_x509_certificate(der)
-            except (ValueError, x509.InvalidVersion):
-                return certificate_form_fault(der)
-    return "" if blocks else "must contain at least one CERTIFICATE PEM block"
+        if fault := certificates_form_fault(block.content):
+            return fault
+    return "" if found else "must contain at least one CERTIFICATE PEM block"

@@ -1,0 +1,59 @@
+"""What is wrong with certificates, in the words of Go's crypto/x509 and of client-go."""
+
+from __future__ import annotations
+
+from watchkeeper.runtime.der import DerFault, certificate_form_fault, split_certificates
+from watchkeeper.runtime.pem import PemBlock, blocks, next_block
+
+_CERTIFICATE = "CERTIFICATE"
+
+
+def certificates_fault(der: bytes) -> str:
+    """Why these are no certificates, one after the other; "" when they are."""
+    # Loaded at the first certificate only: the library takes long to load.
+    from cryptography import x509
+
+    try:
+        found = split_certificates(der)
+    except DerFault as fault:
+        return str(fault)
+    for each in found:
+        try:
+            x509.load_der_x509_certificate(each)
+        except (ValueError, x509.InvalidVersion):
+            return certificate_form_fault(each)
+    return ""
+
+
+def certificate_fault(der: bytes) -> str:
+    """Why this is no certificate; "" when it is one."""
+    fault = certificates_fault(der)
+    if fault:
+        return fault
+    count = len(split_certificates(der))
+    return "" if count == 1 else "x509: trailing data" if count else "x509: malformed certificate"
+
+
+def authorities(pem: bytes) -> list[bytes]:
+    """The certificates in a bundle that can be read; the others do no harm."""
+    found = (block.content for block in blocks(pem) if _is_certificate(block))
+    return [der for der in found if not certificate_fault(der)]
+
+
+def authorities_fault(pem: bytes) -> str:
+    """Why there is no certificate of an authority in a bundle; "" when there is one."""
+    if authorities(pem):
+        return ""
+    end = 0
+    while end < len(pem):
+        block = next_block(pem, end)
+        if block is None:
+            return "unable to parse bytes as PEM block"
+        if _is_certificate(block):
+            return f"failed to parse certificate: {certificate_fault(block.content)}"
+        end = block.end
+    return "no valid certificate authority data seen"
+
+
+def _is_certificate(block: PemBlock) -> bool:
+    return block.kind == _CERTIFICATE and not block.has_headers
