@@ -91,6 +91,10 @@ def test_addresses_have_one_form() -> None:
         'ip: Invalid value: "fe80:0::1": must be in canonical form ("fe80::1")'
     ]
     assert validate_legacy_ip("fe80:0::1", "ip") == []
+    zeros = ("010.0.0.1", "::ffff:010.0.0.1", "00001::1", "::00abc", "1:00000:2::")
+    assert {text for ip in zeros for text in texts(validate_legacy_ip(ip, "ip"))} == {
+        f'ip: Invalid value: "{ip}": must not have leading 0s' for ip in zeros
+    }
     assert texts(validate_legacy_ip("10.0.0.256", "ip"))[0].startswith(
         'ip: Invalid value: "10.0.0.256": must be a valid'
     )

@@ -20,21 +20,22 @@ _NOT_AN_INTERFACE = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 
 _MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 
 _leading_zeros = re.compile(r"(?<![0-9a-fA-F:.])0+(?=[0-9])|(?<=\.)0+(?=[0-9])")
+_long_groups = re.compile(r"(?<![0-9a-fA-F.])0+(?=[0-9a-fA-F]{4}(?![0-9a-fA-F.]))")
 
 
 def parse_ip(text: str) -> IPAddress | None:
-    """Read an address; octets of IPv4 may have leading zeros (which count for nothing). None if it is none."""
+    """Read an address; octets and groups may have leading zeros, which count for nothing. None if it is none."""
     if "%" in text:
         return None
     try:
         return ipaddress.ip_address(text)
     except ValueError:
         pass
-    if "." not in text:
-        return None
     head, colon, tail = text.rpartition(":")
+    if "." in tail:
+        tail = _leading_zeros.sub("", tail)
     try:
-        return ipaddress.ip_address(head + colon + _leading_zeros.sub("", tail))
+        return ipaddress.ip_address(_long_groups.sub("", head + colon + tail))
     except ValueError:
         return None
 
