@@ -110,3 +110,14 @@ def test_nobody_gets_a_client_certificate_of_the_administrators() -> None:
         f"use of {client} signer with system:masters group is not allowed"
     )
     assert asked(request("devs", client)) == asked(request("system:masters", "example.io/one")) == ""
+    for text in (b"-----BEGIN X-----\n!\n-----END X-----\n", b"Bag Attributes: -----BEGIN nothing\n"):
+        hidden = request("system:masters", client)
+        hidden["spec"]["request"] = base64.b64encode(text + base64.b64decode(hidden["spec"]["request"])).decode()
+        assert "system:masters group is not allowed" in asked(hidden)
+
+
+def test_a_request_for_a_client_certificate_that_cannot_be_read_is_refused() -> None:
+    obj = {"metadata": {"name": "r"}, "spec": {"signerName": "kubernetes.io/kube-apiserver-client", "request": "eA=="}}
+    assert refusal(CertificateSubjectRestriction(), obj, None, Operation.CREATE, "") == (
+        "failed to parse CSR: PEM block type must be CERTIFICATE REQUEST"
+    )

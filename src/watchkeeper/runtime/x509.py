@@ -1,11 +1,41 @@
-"""What is wrong with certificates, in the words of Go's crypto/x509 and of client-go."""
+"""Certificates and requests for them, and what is wrong with them in the words of Go's crypto/x509 and of client-go."""
 
 from __future__ import annotations
 
-from watchkeeper.runtime.der import DerFault, certificate_form_fault, split_certificates
+from typing import TYPE_CHECKING
+
+from watchkeeper.runtime.der import DerFault, certificate_form_fault, request_form_fault, split_certificates
 from watchkeeper.runtime.pem import PemBlock, blocks, next_block
 
+if TYPE_CHECKING:
+    from cryptography.x509 import CertificateSigningRequest
+
 _CERTIFICATE = "CERTIFICATE"
+_REQUEST = "CERTIFICATE REQUEST"
+
+
+def signing_request(pem: bytes) -> CertificateSigningRequest:
+    """The PKCS#10 request in the first block, with a subject that can be read. Raises ValueError with Go's words."""
+    # Loaded at the first request only: few servers ever see one, and the library takes long to load.
+    from cryptography import x509
+
+    block = next_block(pem)
+    if block is None or block.kind != _REQUEST:
+        raise ValueError("PEM block type must be CERTIFICATE REQUEST")
+    if fault := request_form_fault(block.content):
+        raise ValueError(fault)
+    try:
+        request = x509.load_der_x509_csr(block.content)
+        _ = request.subject
+    except (ValueError, x509.InvalidVersion):
+        raise ValueError("x509: malformed certificate request") from None
+    try:
+        _ = request.extensions
+    except x509.DuplicateExtension:
+        raise ValueError("x509: certificate request contains duplicate requested extensions") from None
+    except (ValueError, x509.UnsupportedGeneralNameType):
+        return request
+    return request
 
 
 def certificates_fault(der: bytes) -> str:

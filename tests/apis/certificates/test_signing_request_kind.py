@@ -275,3 +275,15 @@ def test_a_request_of_another_version_is_no_reason_to_fail() -> None:
     assert request_fault(_pem(der)) == "x509: malformed certificate request"
     signer = "kubernetes.io/kube-apiserver-client"
     assert len(create(signing_request(request=base64.b64encode(_pem(der)).decode(), signerName=signer)).errors) == 1
+
+
+def test_an_extension_is_asked_for_once() -> None:
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+    for oid in ("1.2.3.4", "1.2.3.5"):
+        builder = builder.add_extension(x509.UnrecognizedExtension(x509.ObjectIdentifier(oid), b"x"), critical=False)
+    der = builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256()).public_bytes(
+        serialization.Encoding.DER
+    )
+    twice = der.replace(bytes([6, 3, 42, 3, 5]), bytes([6, 3, 42, 3, 4]))
+    assert request_fault(_pem(der)) == ""
+    assert request_fault(_pem(twice)) == "x509: certificate request contains duplicate requested extensions"

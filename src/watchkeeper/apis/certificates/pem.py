@@ -5,34 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from watchkeeper.meta.field import go_quote
-from watchkeeper.runtime.der import request_form_fault
-from watchkeeper.runtime.pem import blocks, next_block
+from watchkeeper.runtime.pem import blocks
 from watchkeeper.runtime.x509 import certificates_fault as certificates_form_fault
+from watchkeeper.runtime.x509 import signing_request
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
 
-_REQUEST = "CERTIFICATE REQUEST"
 _CERTIFICATE = "CERTIFICATE"
 
 
 def request_fault(pem: bytes) -> str:
     """Why this is no PKCS#10 request signed by the key it is for; "" when it is one."""
-    # Loaded at the first request only: few servers ever see one, and the library takes long to load.
-    from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
 
-    block = next_block(pem)
-    if block is None or block.kind != _REQUEST:
-        return "PEM block type must be CERTIFICATE REQUEST"
-    if fault := request_form_fault(block.content):
-        return fault
     try:
-        return _signature_fault(x509.load_der_x509_csr(block.content))
+        return _signature_fault(signing_request(pem))
     except UnsupportedAlgorithm:
         return "x509: cannot verify signature: algorithm unimplemented"
-    except (ValueError, x509.InvalidVersion):
-        return "x509: malformed certificate request"
+    except ValueError as fault:
+        return str(fault)
 
 
 def _signature_fault(request: CertificateSigningRequest) -> str:

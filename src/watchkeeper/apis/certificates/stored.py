@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from watchkeeper.runtime.x509 import signing_request
+
 Object = dict[str, Any]
 
 _KUBELET_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
@@ -32,11 +34,11 @@ def _signer(request: str, usages: set[str]) -> str:
     from cryptography.x509.oid import NameOID
 
     try:
-        parsed = x509.load_pem_x509_csr(base64.b64decode(request))
+        parsed = signing_request(base64.b64decode(request))
         names = _alternative_names(parsed)
         organizations = [a.value for a in parsed.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
         common = [str(a.value) for a in parsed.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
-    except (ValueError, x509.InvalidVersion):
+    except (ValueError, x509.UnsupportedGeneralNameType):
         return _UNKNOWN
     if organizations != ["system:nodes"] or not common or not common[-1].startswith("system:node:"):
         return _UNKNOWN
