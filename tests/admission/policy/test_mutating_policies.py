@@ -171,3 +171,33 @@ def test_a_policy_is_run_again_only_if_it_wants_to_be() -> None:
         assert admit(plugin, asking) is None
         assert asking.attributes.obj is not None
         assert asking.attributes.obj["data"]["n"] == expected
+
+
+@pytest.mark.parametrize(("wish", "seen"), [("Never", False), ("IfNeeded", True)])
+def test_a_policy_whose_failure_was_ignored_runs_again_after_others_have_changed_the_object(
+    wish: str, seen: bool
+) -> None:
+    copy = applying("Object{data: {'team': object.metadata.labels.team}}")
+    asking = Asking(config_map(x="1"))
+    plugin = mutating(policy(mutations=[copy], reinvocationPolicy=wish, failurePolicy="Ignore"), binding())
+    assert admit(plugin, asking) is None
+    passes, obj = asking.attributes.reinvocation, asking.attributes.obj
+    assert passes is not None and obj is not None
+    assert not passes.requested
+    passes.running = True
+    asking.attributes.obj = {**obj, "metadata": {**obj["metadata"], "labels": {"team": "a"}}}
+    assert admit(plugin, asking) is None
+    assert ("team" in asking.attributes.obj["data"]) is seen
+
+
+def test_a_policy_that_changed_nothing_does_not_run_again_for_nothing() -> None:
+    failing = applying("Object{data: {'team': object.metadata.labels.team}}")
+    asking = Asking(config_map(x="1"))
+    spec = {"reinvocationPolicy": "IfNeeded", "failurePolicy": "Ignore"}
+    plugin = mutating(policy(mutations=[failing], **spec), binding())
+    assert admit(plugin, asking) is None
+    passes = asking.attributes.reinvocation
+    assert passes is not None
+    passes.running = True
+    assert admit(plugin, asking) is None
+    assert not passes.requested

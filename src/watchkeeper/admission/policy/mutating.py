@@ -38,6 +38,8 @@ class _Passes:
 
     ran: set[_Key] = field(default_factory=set)
     again: set[_Key] = field(default_factory=set)
+    output: bytes | None = None
+    """The object as the policies left it, if any of them ran that others may make run again."""
 
     def changed(self) -> None:
         """What ran so far has to run again."""
@@ -99,6 +101,8 @@ class _Run:
         self._reinvocation = self._attributes.reinvocation
         self._passes: _Passes = self._reinvocation.values.setdefault(KIND, _Passes())
         self._changed = False
+        if self._reinvocation.running and self._passes.ran and self._passes.output != self._fingerprint():
+            self._passes.changed()
 
     async def invoke(self, invocation: Invocation[Mutator], param: Object | None) -> None:
         """Run all mutations of a policy, if its conditions hold. Raises ApiError."""
@@ -166,6 +170,11 @@ class _Run:
         if self._changed:
             self._passes.changed()
             self._reinvocation.requested = True
+        if self._passes.ran:
+            self._passes.output = self._fingerprint()
+
+    def _fingerprint(self) -> bytes:
+        return orjson.dumps(self._attributes.obj, option=orjson.OPT_SORT_KEYS)
 
     def _decoded(self, patched: Object, kind: GroupVersionKind) -> Object:
         """A patched object as its kind has it; what the kind does not know is an error of the server's."""
