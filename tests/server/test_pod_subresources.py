@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
@@ -191,3 +193,53 @@ def test_a_pod_that_no_node_has_has_no_log_and_it_is_only_read(server: Handle) -
         assert (answer.status, answer.read(), answer.headers["Content-Type"]) == (204, b"", None)
     assert refused(server, "PUT", f"{PODS}/silent/log", {}).status == 405
     assert refused(server, "DELETE", f"{PODS}/silent/exec").status == 405
+
+
+@pytest.mark.parametrize("name", ["log", "exec", "attach", "portforward"])
+def test_only_a_proxy_has_paths_behind_it(server: Handle, name: str) -> None:
+    error = refused(server, "GET", f"{PODS}/nowhere/{name}/further")
+    assert error.status == 404
+    assert "could not find the requested resource" in str(error)
+    assert r"pods \"nowhere\" not found" in str(refused(server, "GET", f"{PODS}/nowhere/proxy/further"))
+
+
+@pytest.mark.parametrize(
+    ("accept", "status", "says"),
+    [
+        ("text/plain", 406, "only the following media types are accepted: application/json"),
+        ("text/plain, application/json", 204, ""),
+        ("text/html", 406, r"Available representations: text/plain, application/json, application/yaml"),
+        ("application/json;as=Table;g=meta.k8s.io;v=v1", 406, "only the following media types are accepted"),
+        ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", 500, "does not implement the Object"),
+        ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", 406, "(*rest.LocationStreamer)"),
+    ],
+)
+def test_a_log_is_got_in_the_forms_of_objects(server: Handle, accept: str, status: int, says: str) -> None:
+    with contextlib.suppress(RequestFailed):
+        pod(server, "told", node="")
+    headers = {"Authorization": f"Bearer {server.token}", "Accept": accept}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(f"{server.url}{PODS}/told/log", headers=headers)) as answer:
+            found = answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        found = error.code, error.read().decode()
+    assert found[0] == status
+    assert says in found[1]
+
+
+@pytest.mark.parametrize(
+    ("ports", "says"),
+    [
+        ("80,90", "does not have a host assigned"),
+        ("80,x", r"cannot convert to []int32: strconv.ParseUint: parsing \"x\": invalid syntax"),
+        ("-1", r"parsing \"-1\": invalid syntax"),
+        ("", r"parsing \"\": invalid syntax"),
+        ("65536", r"parsing \"65536\": value out of range"),
+    ],
+)
+def test_forwarded_ports_are_read_as_go_does(server: Handle, ports: str, says: str) -> None:
+    with contextlib.suppress(RequestFailed):
+        pod(server, "harbor", node="")
+    error = refused(server, "POST", f"{PODS}/harbor/portforward?ports={ports}")
+    assert error.status == 400
+    assert says in str(error)

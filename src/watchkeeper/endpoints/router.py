@@ -114,8 +114,9 @@ class Router:
 
     @staticmethod
     def _takes_path(found: ServedResource, info: RequestInfo) -> bool:
+        """Whether a path may go on behind a subresource: behind a proxy."""
         scope = found.subresources.get(info.subresource)
-        return scope is not None and "connect" in scope.verbs
+        return scope is not None and "connect" in scope.verbs and scope.subresource not in _CONNECT
 
     def _unknown(self, info: RequestInfo) -> Response:
         if self.served.remote and GroupVersion(info.group, info.version) in self.served.remote:

@@ -163,7 +163,7 @@ def test_a_connection_is_asked_about_with_its_options(api: Any, hook: Any, kit: 
     api.call("GET", f"{pods}/p/proxy/some/path/")
     assert hook.requests()[1]["object"] == {"kind": "PodProxyOptions", "apiVersion": "v1", "path": "/some/path/"}
     assert api.call("POST", f"{pods}/p/portforward?ports=x").message == (
-        'strconv.ParseInt: parsing "x": invalid syntax'
+        'cannot convert to []int32: strconv.ParseUint: parsing "x": invalid syntax'
     )
     assert api.call("POST", f"{pods}/p/exec?dryRun=All").message == "dryRun is not supported"
     api.call("GET", f"{pods}/p/log")

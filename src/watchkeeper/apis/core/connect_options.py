@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from watchkeeper.meta.go_numbers import parse_int
+from watchkeeper.meta.go_numbers import parse_uint
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.decode import compile_decoder
 from watchkeeper.runtime.schema import Field, Omit, Schema, SchemaType
@@ -47,7 +47,7 @@ def _kind(name: str, fields: Sequence[Field]) -> Kind:
 def connect_options(kind: str, params: Mapping[str, list[str]]) -> Object | None:
     """The options that query parameters say; None for what is no kind of options.
 
-    Raises ValueError, in the words of Go's strconv, for ports that are no numbers.
+    Raises ValueError, in Go's words, for ports that are none.
     """
     fields = _FIELDS.get(kind)
     if fields is None:
@@ -79,5 +79,13 @@ def _value(schema: Schema, values: list[str]) -> Any:
     if schema is _TEXTS:
         return list(values)
     if schema is _PORTS:
-        return [parse_int(text, bits=32) for text in values]
+        return _ports(values)
     return values[0] if schema is _TEXT else values[0].lower() not in ("0", "false")
+
+
+def _ports(values: list[str]) -> list[int]:
+    """Ports, of which a value may have several between commas."""
+    try:
+        return [parse_uint(text, bits=16) for value in values for text in value.split(",")]
+    except ValueError as problem:
+        raise ValueError(f"cannot convert to []int32: {problem}") from None

@@ -10,7 +10,7 @@ import orjson
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.apis.core.connect_options import connect_options, connect_params
 from watchkeeper.endpoints.handlers.common import context
-from watchkeeper.endpoints.negotiation import PLAIN
+from watchkeeper.endpoints.negotiation import ACCEPTED, PLAIN, Accepted, negotiate, require_named
 from watchkeeper.endpoints.render import finish, renderer_for
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
@@ -25,6 +25,8 @@ _PROXY = "proxy"
 _CHANNELS = "v5.channel.k8s.io"
 _ERROR_CHANNEL = b"\x03"
 _IN_PATH = "/:@!$&'()*+,;=~"
+_LOG_FORMS = ("text/plain", *ACCEPTED)
+"""What a client may name to get a log, though it has to accept one that an object could be written in, too."""
 
 
 async def connect(request: Request, scope: Scope) -> Response:
@@ -32,6 +34,7 @@ async def connect(request: Request, scope: Scope) -> Response:
     info = request.info
     params: Mapping[str, list[str]] = request.params
     kind = _options_kind(scope)
+    form = _log_form(request) if kind is None else PLAIN
     if kind is not None:
         params = await _admit(request, scope, kind)
     asked = ConnectRequest(
@@ -48,8 +51,26 @@ async def connect(request: Request, scope: Scope) -> Response:
             return accepted
         return Response(101, headers=accepted, stream=_error_channel(told.error), binary=True)
     if result is None:
+        _refuse_transform(form)
         return Response(204, headers=())
     return finish(renderer_for(scope, PLAIN).one(result), PLAIN)
+
+
+def _log_form(request: Request) -> Accepted:
+    """How a log is wanted, which is read as objects are. Raises a 406."""
+    if header := request.header(b"accept"):
+        require_named(header, _LOG_FORMS)
+    return negotiate(request, protobuf=True, tables=False, named=False)
+
+
+def _refuse_transform(accepted: Accepted) -> None:
+    """A log has no metadata."""
+    if accepted.target == "PartialObjectMetadataList":
+        raise errors.not_acceptable(
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*rest.LocationStreamer)"
+        )
+    if accepted.target:
+        raise ApiError(500, "", "object does not implement the Object interfaces")
 
 
 def _options_kind(scope: Scope) -> GroupVersionKind | None:
