@@ -39,11 +39,30 @@ def server() -> Iterator[Handle]:
         running.request("POST", DEPLOYMENTS, deployment())
         service = {"metadata": {"name": "s"}, "spec": {"clusterIP": "None", "ports": [{"port": 80}]}}
         running.request("POST", SERVICES, service)
+        _stand_behind_services(running)
         running.request("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "worker"}})
         running.request("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "k"}})
         running.request("POST", CONFIGMAPS, {"metadata": {"name": "c"}})
         running.request("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
         yield running
+
+
+def _stand_behind_services(server: Handle) -> None:
+    """Endpoints without subsets, and some that name a Pod rightly and wrongly."""
+    endpoints = "/api/v1/namespaces/default/endpoints"
+    server.request("POST", endpoints, {"metadata": {"name": "hollow"}})
+    service = {"selector": None, "ports": [{"name": "web", "port": 80}]}
+    server.request("POST", SERVICES, {"metadata": {"name": "full"}, "spec": service})
+    status = {"podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}]}
+    server.request("PUT", f"{PODS}/b/status", server.request("GET", f"{PODS}/b") | {"status": status})
+    target = {"kind": "Pod", "name": "b", "namespace": "default"}
+    here, away = {"ip": "10.1.2.3", "targetRef": target}, {"ip": "10.1.2.4", "targetRef": target}
+    lost = {"ip": "10.1.2.5", "targetRef": target | {"name": "lost"}}
+    subsets = [
+        {"addresses": [away, here], "ports": [{"name": "web", "port": 8080}]},
+        {"addresses": [away, lost, {"ip": "10.1.2.6"}], "ports": [{"name": "away", "port": 8081}]},
+    ]
+    server.request("POST", endpoints, {"metadata": {"name": "full"}, "subsets": subsets})
 
 
 def refused(server: Handle, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
@@ -102,9 +121,15 @@ def test_with_several_containers_one_must_be_named(server: Handle) -> None:
         ("/api/v1/nodes/ftp:n:21/proxy/", 400, 'invalid node request "ftp:n:21"'),
         (f"{SERVICES}/:80/proxy/", 400, 'invalid service request ":80"'),
         (f"{SERVICES}/s:81/proxy/", 503, 'no service port 81 found for service "s"'),
+        (f"{SERVICES}/s:-1/proxy/", 503, 'no service port -1 found for service "s"'),
         (f"{SERVICES}/http:s:80/proxy/", 404, 'endpoints "s" not found'),
         (f"{SERVICES}/absent/proxy/", 404, 'endpoints "absent" not found'),
         (f"{SERVICES}/absent:80/proxy/", 404, 'services "absent" not found'),
+        (f"{SERVICES}/absent:web/proxy/", 404, 'endpoints "absent" not found'),
+        (f"{SERVICES}/hollow/proxy/", 503, 'no endpoints available for service "hollow"'),
+        (f"{SERVICES}/http:full:81/proxy/", 503, 'no service port 81 found for service "full"'),
+        (f"{SERVICES}/http:full:other/proxy/", 503, 'no endpoints available for service "http:full:other"'),
+        (f"{SERVICES}/full:away/proxy/", 503, 'no endpoints available for service "full:away"'),
     ],
 )
 def test_a_proxy_names_what_it_leads_to(server: Handle, path: str, code: int, message: str) -> None:

@@ -122,7 +122,7 @@ class NodeProxy:
 
 
 class ServiceProxy:
-    """The proxy of a Service."""
+    """The proxy of a Service, which leads to one of the Pods that its Endpoints name."""
 
     def __init__(self, services: Store, endpoints: Store, pods: Store) -> None:
         self.services = services
