@@ -15,11 +15,11 @@ from watchkeeper.request.user import User
 
 Object = dict[str, Any]
 
-CPUS, WHOLE = "GuaranteedQoSPodCPUResize", "InPlacePodLevelResourcesVerticalScaling"
-NODES: dict[str, Object] = {"able": {"status": {"declaredFeatures": [CPUS, WHOLE]}}, "bare": {}}
+WHOLE, INIT = "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"
+NODES: dict[str, Object] = {"able": {"status": {"declaredFeatures": [WHOLE, INIT]}}, "bare": {}}
 
 
-def refusal(new: Object, old: Object, *, qos: str = "Guaranteed", generation: int = 2) -> str:
+def refusal(new: Object, old: Object, *, generation: int = 2) -> str:
     attributes = Attributes(
         operation=Operation.UPDATE,
         kind=GroupVersionKind("", "v1", "Pod"),
@@ -28,7 +28,7 @@ def refusal(new: Object, old: Object, *, qos: str = "Guaranteed", generation: in
         name="p",
         user=User("u"),
         obj={"metadata": {"name": "p", "generation": generation}, "spec": new},
-        old={"metadata": {"name": "p", "generation": 1}, "spec": old, "status": {"qosClass": qos}},
+        old={"metadata": {"name": "p", "generation": 1}, "spec": old, "status": {"qosClass": "Guaranteed"}},
         options={},
         subresource="resize",
     )
@@ -49,9 +49,14 @@ def refusal(new: Object, old: Object, *, qos: str = "Guaranteed", generation: in
     return asyncio.run(run())
 
 
-def on(node: str, cpu: str, **resources: Any) -> Object:
-    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
-    return {"nodeName": node, "containers": [container], **({"resources": resources} if resources else {})}
+def on(node: str, cpu: str, *, restart: str | None = None, **resources: Any) -> Object:
+    """A Pod with an init container; `resources` are those of the whole."""
+    first = {"name": "i", "resources": {"requests": {"cpu": cpu}}, **({"restartPolicy": restart} if restart else {})}
+    return {"nodeName": node, "initContainers": [first], **({"resources": resources} if resources else {})}
+
+
+def running(node: str, cpu: str) -> Object:
+    return {"nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
 
 
 def lacking(features: str) -> str:
@@ -61,12 +66,15 @@ def lacking(features: str) -> str:
 @pytest.mark.parametrize(
     ("new", "old", "why"),
     [
-        (on("bare", "2"), on("bare", "1"), lacking(CPUS)),
-        (on("bare", "1000m"), on("bare", "1"), ""),
+        (running("bare", "2"), running("bare", "1"), ""),
+        (running("gone", "2"), running("gone", "1"), ""),
+        (on("bare", "2"), on("bare", "1"), lacking(INIT)),
+        (on("bare", "2", restart="Always"), on("bare", "1", restart="Always"), ""),
         (on("able", "2"), on("able", "1"), ""),
         (on("gone", "2"), on("gone", "1"), 'node "gone" not found'),
         (on("bare", "1", requests={"cpu": "2"}), on("bare", "1"), lacking(WHOLE)),
-        (on("bare", "2", requests={"cpu": "2"}), on("bare", "1"), lacking(f"{CPUS}, {WHOLE}")),
+        (on("bare", "1", requests={"cpu": "1000m"}), on("bare", "1", requests={"cpu": "1"}), ""),
+        (on("bare", "2", requests={"cpu": "2"}), on("bare", "1"), lacking(f"{WHOLE}, {INIT}")),
         (on("able", "2", requests={"cpu": "2"}), on("able", "1"), ""),
         (on("", "2"), on("", "1"), ""),
     ],
@@ -75,6 +83,5 @@ def test_what_a_change_needs_must_be_declared(new: Object, old: Object, why: str
     assert refusal(new, old) == why
 
 
-def test_other_pods_and_changes_need_nothing() -> None:
-    assert refusal(on("bare", "2"), on("bare", "1"), qos="Burstable") == ""
+def test_what_leaves_the_generation_alone_needs_nothing() -> None:
     assert refusal(on("bare", "2"), on("bare", "1"), generation=1) == ""

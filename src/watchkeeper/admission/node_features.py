@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator
-from itertools import zip_longest
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
 from watchkeeper.admission.pod_nodes import FindNode, node_in_question, require_node
 from watchkeeper.admission.refusal import forbidden
-from watchkeeper.apis.quantities import compare
+from watchkeeper.apis.core.pod_resources import is_restartable_init
+from watchkeeper.apis.semantic import same
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupResource
 
@@ -36,7 +36,7 @@ class NodeDeclaredFeatureValidator(BasePlugin):
         node = node_in_question(new, old)
         if not node:
             return None
-        needed = list(_needed(new["spec"], old["spec"], old.get("status") or {}))
+        needed = list(_needed(new["spec"], old["spec"]))
         return self._judge(attributes, node, needed) if needed else None
 
     async def _judge(self, attributes: Attributes, name: str, needed: list[str]) -> None:
@@ -48,20 +48,17 @@ class NodeDeclaredFeatureValidator(BasePlugin):
             raise forbidden(attributes, f"{what} which are not available on node {go_quote(name)}")
 
 
-def _needed(new: Object, old: Object, status: Object) -> Iterator[str]:
-    """The features that a change needs, by name."""
-    if status.get("qosClass", "") == "Guaranteed" and _cpus_differ(new, old):
-        yield "GuaranteedQoSPodCPUResize"
-    if (new.get("resources") or None) != (old.get("resources") or None):
+def _needed(new: Object, old: Object) -> Iterator[str]:
+    """The features that a change needs, by name and in that order."""
+    if not same(new.get("resources"), old.get("resources"), "core.v1.ResourceRequirements"):
         yield "InPlacePodLevelResourcesVerticalScaling"
+    if any(_resized(container, before) for container, before in _init_containers(new, old)):
+        yield "InPlacePodVerticalScalingInitContainers"
 
 
-def _cpus_differ(new: Object, old: Object) -> bool:
-    nothing: Object = {}
-    pairs = zip_longest(new.get("containers") or (), old.get("containers") or (), fillvalue=nothing)
-    return any(compare(_cpu(now), _cpu(before)) != 0 for now, before in pairs)
+def _init_containers(new: Object, old: Object) -> Iterator[tuple[Object, Object]]:
+    return zip(new.get("initContainers") or (), old.get("initContainers") or (), strict=False)
 
 
-def _cpu(container: Object) -> str:
-    asked: str = ((container.get("resources") or {}).get("requests") or {}).get("cpu", "0")
-    return asked
+def _resized(new: Object, old: Object) -> bool:
+    return not is_restartable_init(old) and (new.get("resources") or {}) != (old.get("resources") or {})
