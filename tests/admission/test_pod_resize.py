@@ -23,7 +23,9 @@ NODES: dict[str, Object] = {
 }
 
 
-def refusal(spec: Object, *, generation: int = 2, subresource: str = "resize") -> str:
+def refusal(
+    spec: Object, *, generation: int = 2, subresource: str = "resize", causes: list[Object] | None = None
+) -> str:
     attributes = Attributes(
         operation=Operation.UPDATE,
         kind=GroupVersionKind("", "v1", "Pod"),
@@ -47,6 +49,8 @@ def refusal(spec: Object, *, generation: int = 2, subresource: str = "resize") -
                 await waiting
         except ApiError as error:
             assert (error.code, error.reason) == (403, "Forbidden")
+            assert error.details is not None
+            assert error.details.get("causes") == causes
             return error.message.removeprefix('pods "p" is forbidden: ')
         return ""
 
@@ -65,20 +69,26 @@ def asking(node: str, cpu: str = "1", memory: str = "1Ki", **fields: Any) -> Obj
         (asking("gone"), 'node "gone" not found'),
         (
             asking("n", cpu="2001m", memory="2Ki"),
-            "Node didn't have enough allocatable resources: cpu, requested: 2001, allocatable: 2000;"
+            "node didn't have enough allocatable resources: cpu, requested: 2001, allocatable: 2000;"
             " memory, requested: 2048, allocatable: 1024",
         ),
         (
             asking("n", overhead={"memory": "1"}),
-            "Node didn't have enough allocatable resources: memory, requested: 1025, allocatable: 1024",
+            "node didn't have enough allocatable resources: memory, requested: 1025, allocatable: 1024",
         ),
         (asking("win"), 'pod resize is only supported on linux nodes, node "win" is "windows"'),
-        (asking("bare", "0", "0"), 'pod resize is only supported on linux nodes, node "bare" is ""'),
+        (asking("win", cpu="9"), 'pod resize is only supported on linux nodes, node "win" is "windows"'),
+        (asking("bare", "0", "0"), ""),
+        (
+            asking("n", cpu="2000000001n"),
+            "node didn't have enough allocatable resources: cpu, requested: 2001, allocatable: 2000",
+        ),
         (asking(""), ""),
     ],
 )
 def test_what_is_resized_must_fit_the_node(spec: Object, why: str) -> None:
-    assert refusal(spec) == why
+    cause = "UnsupportedPlatform" if "linux" in why else "NodeCapacity" if "enough" in why else ""
+    assert refusal(spec, causes=[{"reason": cause}] if cause else None) == why
 
 
 def test_other_updates_and_those_that_change_nothing_pass() -> None:

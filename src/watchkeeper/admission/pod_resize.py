@@ -9,12 +9,13 @@ from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
 from watchkeeper.admission.pod_nodes import FindNode, node_in_question, require_node
 from watchkeeper.admission.refusal import forbidden
 from watchkeeper.apis.core.pod_resources import total_resources
-from watchkeeper.apis.quantities import milli_value, whole_value
+from watchkeeper.apis.quantities import compare, milli_value, whole_value
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupResource
 
 Object = dict[str, Any]
-_OS = "kubernetes.io/os"
+_OS, _LINUX = "kubernetes.io/os", "linux"
 
 
 class PodResizeValidator(BasePlugin):
@@ -38,18 +39,27 @@ class PodResizeValidator(BasePlugin):
 
     async def _judge(self, attributes: Attributes, name: str, spec: Object) -> None:
         node = await require_node(attributes, self._find, name)
+        system = (node["metadata"].get("labels") or {}).get(_OS, _LINUX)
+        if system != _LINUX:
+            shown = f"node {go_quote(name)} is {go_quote(system)}"
+            text = f"pod resize is only supported on linux nodes, {shown}"
+            raise _refused(attributes, text, "UnsupportedPlatform")
         lacking = "; ".join(_lacking(spec, (node.get("status") or {}).get("allocatable") or {}))
         if lacking:
-            raise forbidden(attributes, f"Node didn't have enough allocatable resources: {lacking}")
-        system = (node["metadata"].get("labels") or {}).get(_OS, "")
-        if system != "linux":
-            shown = f"node {go_quote(name)} is {go_quote(system)}"
-            raise forbidden(attributes, f"pod resize is only supported on linux nodes, {shown}")
+            text = f"node didn't have enough allocatable resources: {lacking}"
+            raise _refused(attributes, text, "NodeCapacity")
+
+
+def _refused(attributes: Attributes, why: str, cause: str) -> ApiError:
+    error = forbidden(attributes, why)
+    assert error.details is not None
+    error.details["causes"] = [{"reason": cause}]
+    return error
 
 
 def _lacking(spec: Object, allocatable: Object) -> Iterator[str]:
     asked = total_resources(spec, "requests")
     for name, measure in (("cpu", milli_value), ("memory", whole_value)):
-        requested, available = measure(asked.get(name, "0")), measure(allocatable.get(name, "0"))
-        if requested > available:
-            yield f"{name}, requested: {requested}, allocatable: {available}"
+        requested, available = asked.get(name, "0"), allocatable.get(name, "0")
+        if compare(requested, available) > 0:
+            yield f"{name}, requested: {measure(requested)}, allocatable: {measure(available)}"
