@@ -59,7 +59,15 @@ METRICS = [
         "object": {
             "describedObject": {"kind": "Service", "name": "s"},
             "metric": {"name": "m"},
-            "target": {"type": "AverageValue", "value": "0", "averageValue": "5"},
+            "target": {"type": "AverageValue", "averageValue": "5"},
+        },
+    },
+    {
+        "type": "Object",
+        "object": {
+            "describedObject": {"kind": "Service", "name": "s"},
+            "metric": {"name": "m"},
+            "target": {"type": "AverageValue", "value": "6", "averageValue": "5"},
         },
     },
     {"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "1"}}},

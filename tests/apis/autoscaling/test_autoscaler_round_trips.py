@@ -53,8 +53,7 @@ metrics = st.one_of(
         {"name": st.just("cpu") | resources, "container": names, "target": utilization | average},
     ),
     metric("Pods", "pods", {"metric": identifiers, "target": average}),
-    # With an average as its target, the reference brings a value of 0 back beside it.
-    metric("Object", "object", {"describedObject": described, "metric": identifiers, "target": value}),
+    metric("Object", "object", {"describedObject": described, "metric": identifiers, "target": value | average}),
     metric("External", "external", {"metric": identifiers, "target": value | average}),
 )
 cpu = metric("Resource", "resource", {"name": st.just("cpu"), "target": utilization})

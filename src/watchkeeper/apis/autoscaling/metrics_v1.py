@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from watchkeeper.apis.quantities import amount
+
 Object = dict[str, Any]
 
 
@@ -98,7 +100,9 @@ def spec_from_v1(metric: Object) -> Object:
     for source, each in found.items():
         if source != "type":
             target = each.setdefault("target", {})
-            target["type"] = _target_type(source, target)
+            target["type"] = kind = _target_type(source, target)
+            if source == "object" and kind == "AverageValue" and amount(str(target["value"])) == 0:
+                del target["value"]  # v1 cannot leave it out
     return found
 
 
