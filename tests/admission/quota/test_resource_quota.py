@@ -226,6 +226,53 @@ def test_claims_are_charged_by_class_and_when_they_grow() -> None:
     ]
 
 
+def test_a_pod_that_gets_a_deadline_is_charged_to_the_quotas_that_it_comes_under() -> None:
+    ending, lasting = quota({"pods": "1"}, name="ending", scopes=["Terminating"]), quota({"pods": "0"}, name="lasting")
+    lasting["spec"]["scopes"] = ["NotTerminating"]
+    store = Store(ending, lasting)
+    old, new = pod(), pod(activeDeadlineSeconds=5)
+    old["metadata"]["resourceVersion"] = "1"
+    change = request(new, operation=Operation.UPDATE, old=old)
+    assert judged(store, request(old, operation=Operation.UPDATE, old=old)) == [""]
+    assert judged(store, change) == [""]
+    assert (store.used("ending"), store.used("lasting")) == ({"pods": "1"}, {"pods": "0"})
+    assert judged(store, change) == ["exceeded quota: ending, requested: pods=1, used: pods=1, limited: pods=1"]
+
+
+def test_devices_are_charged_by_class_at_their_worst() -> None:
+    gold, silver = (f"{name}.deviceclass.resource.k8s.io/devices" for name in ("gold", "silver"))
+    count = "count/resourceclaims.resource.k8s.io"
+    store = Store(quota({gold: "9", silver: "31", count: "9"}))
+
+    def asking(*requests: Object, **more: Any) -> Attributes:
+        claim = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": list(requests)}}}
+        return request(claim, "resourceclaims", "ResourceClaim", "resource.k8s.io", **more)
+
+    def some(device_class: str, number: int) -> Object:
+        return {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": number}
+
+    choices = [some("gold", 1), some("gold", 3), some("silver", 2)]
+    claim = asking({"exactly": some("gold", 2)}, {"firstAvailable": choices})
+    assert judged(store, claim) == [""]
+    assert store.used() == {gold: "5", silver: "2", count: "1"}
+    assert judged(store, asking({"exactly": {"deviceClassName": "silver", "allocationMode": "All"}})) == [
+        f"exceeded quota: q, requested: {silver}=32, used: {silver}=2, limited: {silver}=31"
+    ]
+    assert claim.obj is not None
+    old = {**claim.obj, "metadata": {"name": "c", "resourceVersion": "1"}}
+    status = {"operation": Operation.UPDATE, "old": old, "subresource": "status"}
+    unchanged = asking(*claim.obj["spec"]["devices"]["requests"], operation=Operation.UPDATE, old=old)
+    assert judged(store, unchanged, asking({"exactly": some("gold", 9)}, **status)) == ["", ""]
+    assert store.used() == {gold: "5", silver: "2", count: "1"}
+
+
+def test_devices_that_pods_ask_for_as_extended_resources_are_charged() -> None:
+    name = "deviceclass.resource.kubernetes.io/gold"
+    store = Store(quota({f"requests.{name}": "1"}))
+    assert judged(store, request(pod(requests={name: "1"}))) == [""]
+    assert store.used() == {f"requests.{name}": "1"}
+
+
 def test_any_resource_can_be_counted_but_events() -> None:
     store = Store(quota({"count/widgets.example.io": "1", "count/events": "0"}))
     widget = {"metadata": {"name": "w"}}

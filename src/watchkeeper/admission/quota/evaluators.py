@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from watchkeeper.admission.quota.claims import ClaimEvaluator
+from watchkeeper.admission.quota.devices import DeviceClaimEvaluator
 from watchkeeper.admission.quota.evaluator import Evaluator, ObjectCount
 from watchkeeper.admission.quota.pods import PodEvaluator
 from watchkeeper.admission.quota.services import ServiceEvaluator
@@ -32,7 +33,7 @@ class EvaluatorTable:
     """Evaluators by resource; those that only count are made when first asked for."""
 
     def __init__(self) -> None:
-        known: list[Evaluator] = [PodEvaluator(), ServiceEvaluator(), ClaimEvaluator()]
+        known: list[Evaluator] = [PodEvaluator(), ServiceEvaluator(), ClaimEvaluator(), DeviceClaimEvaluator()]
         known += [ObjectCount(GroupResource("", name), name) for name in _ALIASED]
         self._known = {each.resource: each for each in known}
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
+from watchkeeper.meta.gvk import GroupResource
 
 if TYPE_CHECKING:
     from watchkeeper.admission.quota.evaluators import EvaluatorTable
@@ -13,8 +14,13 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
-_GROWING = frozenset({"pods", "services", "persistentvolumeclaims"})
-"""Resources of the core group whose updates may use more than before."""
+_GROWING = frozenset(
+    {
+        *(GroupResource("", name) for name in ("pods", "services", "persistentvolumeclaims")),
+        GroupResource("resource.k8s.io", "resourceclaims"),
+    }
+)
+"""Resources whose updates may use more than before."""
 
 
 class QuotaStore(Protocol):
@@ -49,7 +55,7 @@ class ResourceQuotas(BasePlugin):
         resource = attributes.resource
         if not attributes.namespace or resource.resource == "namespaces":
             return None
-        if attributes.operation is Operation.UPDATE and (resource.group or resource.resource not in _GROWING):
+        if attributes.operation is Operation.UPDATE and resource.group_resource not in _GROWING:
             return None
         found = self._store.read(attributes.namespace)
         return self._charge(attributes, found) if found else None

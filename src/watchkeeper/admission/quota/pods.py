@@ -20,6 +20,8 @@ _COUNT = count_name(_PODS)
 _MEASURED = ("cpu", "memory", "ephemeral-storage")
 _HUGEPAGES = "hugepages-"
 _REQUESTS, _LIMITS = "requests.", "limits."
+_BY_DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
+"""Extended resources that stand for the devices of a class."""
 _KNOWN = frozenset({_COUNT, "pods", *(p + name for name in _MEASURED for p in ("", _REQUESTS, _LIMITS))})
 _REQUIRED = frozenset(p + name for name in ("cpu", "memory") for p in ("", _REQUESTS, _LIMITS))
 """What every container has to ask for where a quota limits it."""
@@ -35,10 +37,12 @@ class PodEvaluator:
     resource = _PODS
 
     def handles(self, attributes: Attributes) -> bool:
-        """New Pods count, and Pods that are resized."""
+        """New Pods count, Pods that are resized, and those that come under other quotas with a deadline."""
         if attributes.subresource == "resize":
             return attributes.operation in (Operation.CREATE, Operation.UPDATE)
-        return attributes.operation is Operation.CREATE and not attributes.subresource
+        if attributes.subresource:
+            return False
+        return attributes.operation is Operation.CREATE or _gets_deadline(attributes)
 
     def matching(self, names: Iterable[str]) -> list[str]:
         """Counts, compute resources, huge pages and extended resources."""
@@ -90,7 +94,9 @@ class PodEvaluator:
 def _is_open_ended(name: str) -> bool:
     if name.startswith((_HUGEPAGES, _REQUESTS + _HUGEPAGES)):
         return True
-    return name.startswith(_REQUESTS) and not is_native_resource(name)
+    return name.startswith(_REQUESTS + _BY_DEVICE_CLASS) or (
+        name.startswith(_REQUESTS) and not is_native_resource(name)
+    )
 
 
 def _asks_as_a_whole(spec: Mapping[str, Any]) -> bool:
@@ -109,7 +115,7 @@ def _compute(requests: Mapping[str, str], limits: Mapping[str, str]) -> dict[str
     for name, text in requests.items():
         if name.startswith(_HUGEPAGES):
             found[name] = found[_REQUESTS + name] = text
-        elif is_extended_resource(name):
+        elif is_extended_resource(name) or name.startswith(_BY_DEVICE_CLASS):
             found[_REQUESTS + name] = text
     return found
 
@@ -123,6 +129,13 @@ def _counts(pod: Object) -> bool:
     if deleted is None or grace is None:
         return True
     return time.time() <= parse_time(deleted) + float(grace)
+
+
+def _gets_deadline(attributes: Attributes) -> bool:
+    new, old = attributes.obj, attributes.old
+    if attributes.operation is not Operation.UPDATE or new is None or old is None:
+        return False
+    return _has_deadline(new["spec"]) != _has_deadline(old["spec"])
 
 
 def _has_deadline(spec: Mapping[str, Any]) -> bool:
