@@ -69,3 +69,42 @@ def test_a_resource_is_followed_once_however_often_its_definition_changes(tmp_pa
             await server.stop()
 
     asyncio.run(scenario())
+
+
+def test_pods_are_counted_anew_when_they_get_a_deadline_or_are_resized(tmp_path: Path) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+
+    async def scenario() -> None:
+        options = ServeOptions(
+            data_dir=tmp_path, storage="memory:", port=0, insecure_http=True, controllers=("namespace", "resourcequota")
+        )
+        server = Server(options)
+        await server.start()
+        handle = Handle(server.urls[0], server.credentials.admin_token, server.kubeconfig, "")
+
+        async def request(method: str, path: str, body: Any = None) -> Any:
+            return await asyncio.to_thread(handle.request, method, path, body)
+
+        async def used(name: str, amount: dict[str, str]) -> None:
+            async with asyncio.timeout(10):
+                while (await request("GET", f"{QUOTAS}/{name}")).get("status", {}).get("used") != amount:
+                    await asyncio.sleep(0.01)
+
+        try:
+            for name, scopes in (("ending", ["Terminating"]), ("lasting", ["NotTerminating"])):
+                spec = {"hard": {"pods": "3", "requests.cpu": "9"}, "scopes": scopes}
+                await request("POST", QUOTAS, {"metadata": {"name": name}, "spec": spec})
+                await used(name, {"pods": "0", "requests.cpu": "0"})
+            container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
+            await request("POST", pods, {"metadata": {"name": "p"}, "spec": {"containers": [container]}})
+            await used("lasting", {"pods": "1", "requests.cpu": "3"})
+            container["resources"] = {"requests": {"cpu": "2"}}
+            await request("PATCH", f"{pods}/p/resize", {"spec": {"containers": [container]}})
+            await used("lasting", {"pods": "1", "requests.cpu": "2"})
+            await request("PATCH", f"{pods}/p", {"spec": {"activeDeadlineSeconds": 99}})
+            await used("lasting", {"pods": "0", "requests.cpu": "0"})
+            await used("ending", {"pods": "1", "requests.cpu": "2"})
+        finally:
+            await server.stop()
+
+    asyncio.run(scenario())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,9 @@ _RETRY_SECONDS = 1.0
 _VERBS = ("list", "watch")
 _COUNTED_ON_CHANGE = frozenset({GroupResource("", "services"), GroupResource("", "persistentvolumeclaims")})
 _ENDED = (b'"phase":"Failed"', b'"phase":"Succeeded"', b'"deletionTimestamp":')
+_PODS = GroupResource("", "pods")
+_CHANGED = re.compile(rb'"generation":(?!1[,}])')
+"""In a Pod whose spec is not what it was created with: it may have been resized, or have got a deadline."""
 
 
 class ResourceQuotaController:
@@ -115,7 +119,12 @@ class ResourceQuotaController:
             return
 
         def changed(stored: StoredObject) -> None:
-            if resource in _COUNTED_ON_CHANGE or any(mark in stored.tail for mark in _ENDED):
+            tail = stored.tail
+            if (
+                resource in _COUNTED_ON_CHANGE
+                or any(mark in tail for mark in _ENDED)
+                or (resource == _PODS and _CHANGED.search(tail))
+            ):
                 self._count_namespace(_namespace_of(stored), resource)
 
         def deleted(stored: StoredObject) -> None:
