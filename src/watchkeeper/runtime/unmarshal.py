@@ -78,12 +78,24 @@ def refusal_alone(schema: Schema, value: Any) -> str | None:
     """Why a type does not take a value that is decoded by itself, outside of any struct; None when it does."""
     walk = _Unmarshal(None)
     try:
-        walk.value(schema, value, "")
+        for inner, part in _handed_on(schema, value):
+            walk.value(inner, part, "")
     except _Refused as error:
         return str(error)
     except _WrongType as error:
         return walk.describe(error)
     return walk.type_error
+
+
+def _handed_on(schema: Schema, value: Any) -> list[tuple[Schema, Any]]:
+    """What a value is decoded as; schemas within one that decodes itself have decoders of their own."""
+    element = schema.element
+    if schema.format.startswith("schema-or-") and element is not None:
+        if value.__class__ is dict:
+            return [(element, value)]
+        if schema.format == "schema-or-array" and value.__class__ is list:
+            return [(element, item) for item in value]
+    return [(schema, value)]
 
 
 class _Refused(Exception):

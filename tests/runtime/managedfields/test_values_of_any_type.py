@@ -38,6 +38,12 @@ def test_raw_data_are_owned_as_a_whole() -> None:
     [
         ("", "Secret", {"data": {"k": "b!"}}, "error decoding from json: illegal base64 data at input byte 1"),
         ("apps", "Deployment", {"spec": {"replicas": 1.5}}, "cannot convert float64 to int32"),
+        (
+            "apiextensions.k8s.io",
+            "CustomResourceDefinition",
+            {"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {"additionalProperties": "x"}}}]}},
+            "boolean or JSON schema expected",
+        ),
     ],
 )
 def test_what_is_applied_but_fits_no_object_is_told_in_the_words_of_conversion(

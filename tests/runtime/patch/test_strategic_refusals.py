@@ -15,6 +15,7 @@ from watchkeeper.runtime.patch.unstructured import mismatch, unknown_fields
 from watchkeeper.runtime.scheme import DecodeError
 
 DEPLOYMENT = schema_data().kinds[GroupVersionKind("apps", "v1", "Deployment")]
+DEFINITION = schema_data().kinds[GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")]
 SECRET = schema_data().kinds[GroupVersionKind("", "v1", "Secret")]
 
 
@@ -57,6 +58,33 @@ def test_types_that_decode_themselves_say_what_is_wrong() -> None:
     text = mismatch(SECRET, {"data": {"a": "?"}})
     assert text is not None
     assert text.startswith("error decoding from json: illegal base64 data")
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"additionalProperties": "x"}, "boolean or JSON schema expected"),
+        ({"properties": {"a": {"additionalItems": 2}}}, "boolean or JSON schema expected"),
+        (
+            {"additionalProperties": {"title": 3}},
+            "json: cannot unmarshal number into Go struct field JSONSchemaProps.title of type string",
+        ),
+        (
+            {"items": [{"title": 3}]},
+            "json: cannot unmarshal number into Go struct field JSONSchemaProps.title of type string",
+        ),
+        (
+            {"items": {"additionalProperties": {"title": 3}}},
+            "json: cannot unmarshal number into Go struct field JSONSchemaProps.additionalProperties of type string",
+        ),
+        ({"items": [7]}, "json: cannot unmarshal number into Go value of type v1.JSONSchemaProps"),
+        ({"items": [{"title": 3}, {"not": {"additionalItems": 2}}]}, "boolean or JSON schema expected"),
+        ({"dependencies": {"a": [1]}}, "json: cannot unmarshal number into Go value of type string"),
+        ({"items": 1, "additionalProperties": False, "dependencies": {"a": ["b"]}, "default": {"title": 3}}, None),
+    ],
+)
+def test_schemas_in_schemas_are_told_of_by_decoders_of_their_own(schema: dict[str, Any], words: str | None) -> None:
+    assert mismatch(DEFINITION, {"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}}) == words
 
 
 def test_the_patch_shows_as_the_reference_prints_it() -> None:

@@ -27,7 +27,7 @@ def mismatch(schema: Schema, value: Any) -> str | None:
     """The first fault in the order of the schema's fields; None when there is none."""
     if value is None:
         return None
-    if schema.format in _SELF_DECODING or schema.type is SchemaType.INT_OR_STRING:
+    if _decodes_itself(schema):
         return refusal_alone(schema, as_json(value))
     if schema.type is SchemaType.STRUCT:
         return _struct(schema, value)
@@ -42,6 +42,12 @@ def mismatch(schema: Schema, value: Any) -> str | None:
     if schema.type in _SCALARS and value.__class__ not in _TAKEN[schema.type]:
         return _scalar(_SCALARS[schema.type], schema.go_type, value)
     return None
+
+
+def _decodes_itself(schema: Schema) -> bool:
+    if schema.format in _SELF_DECODING or schema.type is SchemaType.INT_OR_STRING:
+        return True
+    return schema.format.startswith("schema-or-")
 
 
 def _struct(schema: Schema, value: Any) -> str | None:
