@@ -61,6 +61,20 @@ def test_what_is_applied_but_fits_no_object_is_told_in_the_words_of_conversion(
     )
 
 
+def test_what_cannot_be_told_apart_in_an_object_that_was_never_applied_is_named() -> None:
+    live: Object = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a", "namespace": "n"}}
+    applied = {**live, "automountServiceAccountToken": True}
+    with pytest.raises(ApiError) as refused:
+        manager("", "ServiceAccount").apply({**live, "secrets": [{"name": "s"}, {}]}, applied, "one", force=False)
+    assert refused.value.code == 500
+    assert refused.value.message == (
+        "failed to create manager for existing fields: "
+        "failed to convert new object (n/a; /v1, Kind=ServiceAccount) to smd typed: .secrets: element 1: "
+        'associative list with keys has an element that omits all key fields ["name"] '
+        "(and doesn't have default values for any key fields)"
+    )
+
+
 def test_whoever_sends_no_template_generation_sets_it() -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
