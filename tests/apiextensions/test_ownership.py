@@ -83,6 +83,19 @@ def test_a_scale_that_an_apply_changes_cannot_be_converted(api: Any, kit: Any) -
     assert api.call("GET", f"{path}/a").body["spec"] == {"size": 1}
 
 
+def test_a_scale_whose_replicas_nobody_owns_cannot_be_applied(api: Any, kit: Any) -> None:
+    scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    path = api.install(kit.version("v1", kit.obj(size=WHOLE), subresources={"scale": scale}))
+    apply(api, f"{path}/a", api.widget("a", {}), "one")
+    body = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 2}}
+    refused = apply(api, f"{path}/a/scale", body, "scaler", force="true")
+    assert (refused.status, refused.body["message"]) == (
+        500,
+        "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) "
+        "to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+    )
+
+
 def test_an_applied_object_must_have_a_name(api: Any, kit: Any) -> None:
     path = api.install(kit.version("v1", kit.obj(size=WHOLE)))
     body = api.widget("a", {"size": 1})

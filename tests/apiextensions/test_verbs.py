@@ -70,6 +70,23 @@ def test_a_body_without_a_kind_is_unrecognized(api: Any, kit: Any) -> None:
     )
 
 
+def test_yaml_without_a_kind_is_shown_as_it_was_sent(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    message = api.call("POST", path, {"a": 1}, "application/yaml").body["message"]
+    assert "Object 'Kind' is missing in '{\"a\": 1}' (" in message
+
+
+def test_an_object_of_a_version_that_is_not_there_has_no_fields(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    assert api.call("POST", path, api.widget("a", {})).status == 201
+    patch = {"apiVersion": f"{api.group}/v9", "metadata": {"labels": {"a": "b"}}}
+    refused = api.call("PATCH", f"{path}/a?fieldValidation=Strict", patch, MERGE)
+    assert refused.status == 422
+    assert refused.body["message"].endswith('strict decoding error: unknown field "spec"')
+    message = api.call("PATCH", f"{path}/a", patch, MERGE).body["message"]
+    assert f'apiVersion: Invalid value: "{api.group}/v9": must be {api.group}/v1' in message
+
+
 def test_a_number_beyond_all_floats_cannot_be_handled(api: Any, kit: Any) -> None:
     path = api.install(kit.version())
     request = urllib.request.Request(

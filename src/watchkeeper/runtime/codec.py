@@ -83,8 +83,7 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
     except ValueError as error:
         raise unrecognized(expected, body, str(error)) from None
     if not expected.builtin and not (isinstance(parsed, dict) and parsed.get("kind")):
-        shown = orjson.dumps(parsed).decode() if yaml else body.decode(errors="replace")
-        raise unrecognized(expected, body, f"Object 'Kind' is missing in '{shown}'")
+        raise unrecognized(expected, body, f"Object 'Kind' is missing in '{body.decode(errors='replace')}'")
     if not expected.builtin and not parsed.get("apiVersion"):
         gvk = GroupVersionKind("", "", gvk.kind)
     if expected.builtin and not gvk.version:

@@ -242,17 +242,28 @@ class _Merge(_Patch):
     def _decoded(self, changed: Object, current: StoredObject) -> Object:
         checked = self.params.field_validation != "Ignore"
         unknown: list[str] | None = [] if checked else None
+        strangers = self._fields_of_no_version(changed) if checked else []
         try:
             obj = self.scope.kind.decode(changed, unknown)
         except DecodeError as error:
             obj = self._restored(current, unknown, error)
-        if checked and (unknown or self.strict_errors):
-            found = [*self.strict_errors, *self._unknown(unknown, current)]
+        if checked and (unknown or strangers or self.strict_errors):
+            found = [*self.strict_errors, *(strangers or self._unknown(unknown, current))]
             if self.params.field_validation == "Strict":
                 raise self._refused(current, strict_text(found))
             for text in found:
                 self.request.warn(text)
         return obj
+
+    def _fields_of_no_version(self, changed: Object) -> list[str]:
+        """What is told of a custom object that a patch moves to a version which is not there: it has no fields."""
+        gvk = self.scope.kind.gvk
+        said = changed.get("apiVersion")
+        if self.scope.kind.builtin or said == gvk.api_version or changed.get("kind") != gvk.kind:
+            return []
+        if not isinstance(said, str) or said.rpartition("/")[0] != gvk.group:
+            return []
+        return [f'unknown field "{name}"' for name in sorted(changed) if name not in ("apiVersion", "kind", "metadata")]
 
     def _unknown(self, found: list[str] | None, current: StoredObject) -> list[str]:
         """How unknown fields are reported: those of a strategic outcome have a way of their own."""

@@ -57,6 +57,10 @@ class Apply:
         state = tracking.empty() if live is None else without_record(live)
         base = state if live is None else tracking.from_hub(state)
         if not managed:
+            if not tracking.applies_changes:
+                named = _described({"kind": tracking.kind.gvk.kind, "apiVersion": tracking.version})
+                why = f"failed to convert live object ({named}) to proper version: {self._no_way()}"
+                raise ApiError(500, "", f"failed to create manager for existing fields: {why}")
             if not tracking.fits:
                 self._check(base, _EXISTING, allow_repeated=True)
             managed = tracking.record_update(tracking.empty(), base, managed, BEFORE_FIRST_APPLY)
@@ -71,8 +75,7 @@ class Apply:
             result = tracking.to_hub(base) if live is None else state
         else:
             if not tracking.applies_changes:
-                why = f"request to convert CR to an invalid group/version: {tracking.version}"
-                raise self._inconvertible(why)
+                raise self._inconvertible(self._no_way())
             if self.identity in managed:
                 managed[self.identity] = managed[self.identity]._replace(time=tracking.now(), entry=None)
             result = tracking.to_hub(self._completed(outcome))
@@ -110,6 +113,9 @@ class Apply:
             else:
                 del owned[identity]
         return outcome, owned
+
+    def _no_way(self) -> str:
+        return f"request to convert CR to an invalid group/version: {self.tracking.version}"
 
     def _inconvertible(self, why: str) -> ApiError:
         return ApiError(500, "", f"failed to convert new object ({_described(self.applied)}) to proper version: {why}")
