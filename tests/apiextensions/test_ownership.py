@@ -96,6 +96,20 @@ def test_a_scale_whose_replicas_nobody_owns_cannot_be_applied(api: Any, kit: Any
     )
 
 
+def test_the_record_is_lost_where_what_is_not_written_does_not_fit(api: Any, kit: Any) -> None:
+    version = kit.version("v1", kit.obj(size=WHOLE), subresources={"status": {}})
+    version["schema"]["openAPIV3Schema"]["properties"]["status"] = kit.obj(size=WHOLE)
+    path = api.install(version)
+    made = api.call("POST", path, api.widget("b", {"size": 1}) | {"status": {"size": "x"}})
+    assert (made.status, "managedFields" in made.body["metadata"]) == (201, False)
+    assert owners(apply(api, f"{path}/a", api.widget("a", {"size": 1}), "one"))
+    answer = api.call("PATCH", f"{path}/a/status", {"spec": {"size": 2}}, MERGE)
+    assert owners(answer)
+    answer = api.call("PATCH", f"{path}/a/status", {"spec": {"size": []}}, MERGE)
+    assert (answer.status, answer.body["spec"]) == (200, {"size": 1})
+    assert "managedFields" not in answer.body["metadata"]
+
+
 def test_an_applied_object_must_have_a_name(api: Any, kit: Any) -> None:
     path = api.install(kit.version("v1", kit.obj(size=WHOLE)))
     body = api.widget("a", {"size": 1})

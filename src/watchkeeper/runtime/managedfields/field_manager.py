@@ -12,6 +12,7 @@ from watchkeeper.runtime.managedfields.filters import Filter
 from watchkeeper.runtime.managedfields.foreign import Foreign
 from watchkeeper.runtime.managedfields.nodes import Mismatch
 from watchkeeper.runtime.managedfields.tracking import Tracking, utc_now, without_record, write_record
+from watchkeeper.runtime.managedfields.validate import check
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Scheme
 
 Object = dict[str, Any]
@@ -86,6 +87,10 @@ class FieldManager:
         if not (trusted and tracking.kind.builtin):
             managed = tracking.updater.reconciled(managed, before)
         after = tracking.from_hub(new)
+        if not tracking.kind.builtin and (tracking.subresource or "status" in after):
+            # Nobody else refuses what does not fit in a part that is not written here.
+            part = after if tracking.subresource else {"status": after["status"]}
+            check(tracking.node, part, allow_repeated=True)
         if live is None:
             return tracking.record_create(after, managed, manager)
         return tracking.record_update(before, after, managed, manager)
