@@ -152,6 +152,77 @@ def test_a_wrong_type_is_told_in_the_words_of_the_reference(gvk: GroupVersionKin
     assert fault(gvk, given) == f"json: cannot unmarshal {message}"
 
 
+@pytest.mark.parametrize(
+    ("gvk", "given", "message"),
+    [
+        (
+            POD,
+            {"spec": {"volumes": [{"emptyDir": "x"}]}},
+            "string into Go struct field Volume.spec.volumes.VolumeSource.emptyDir of type v1.EmptyDirVolumeSource",
+        ),
+        (
+            POD,
+            {"spec": {"volumes": [{"name": 1}]}},
+            "number into Go struct field Volume.spec.volumes.name of type string",
+        ),
+        (
+            POD,
+            {"spec": {"containers": [{"livenessProbe": {"httpGet": {"port": True}}}]}},
+            "bool into Go struct field "
+            "HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32",
+        ),
+        (
+            POD,
+            {"spec": {"containers": [{"livenessProbe": {"periodSeconds": "x"}}]}},
+            "string into Go struct field Probe.spec.containers.livenessProbe.periodSeconds of type int32",
+        ),
+        (
+            POD,
+            {"spec": {"containers": [{"envFrom": [{"secretRef": {"name": 5}}]}]}},
+            "number into Go struct field SecretEnvSource.spec.containers.envFrom.secretRef.LocalObjectReference.name "
+            "of type string",
+        ),
+        (
+            POD,
+            {"spec": {"ephemeralContainers": [{"image": 5}]}},
+            "number into Go struct field EphemeralContainer.spec.ephemeralContainers.EphemeralContainerCommon.image "
+            "of type string",
+        ),
+        (
+            GroupVersionKind("", "v1", "PersistentVolume"),
+            {"spec": {"hostPath": {"path": 5}}},
+            "number into Go struct field HostPathVolumeSource.spec.PersistentVolumeSource.hostPath.path of type string",
+        ),
+        (
+            GroupVersionKind("networking.k8s.io", "v1", "Ingress"),
+            {"spec": {"rules": [{"http": 5}]}},
+            "number into Go struct field IngressRule.spec.rules.IngressRuleValue.http of type v1.HTTPIngressRuleValue",
+        ),
+        (
+            GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy"),
+            {"spec": {"matchConstraints": {"resourceRules": [{"resources": 5}]}}},
+            "number into Go struct field NamedRuleWithOperations."
+            "spec.matchConstraints.resourceRules.RuleWithOperations.Rule.resources of type []string",
+        ),
+        (
+            GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"),
+            {"webhooks": [{"rules": [{"operations": 5}]}]},
+            "number into Go struct field RuleWithOperations.webhooks.rules.operations of type []v1.OperationType",
+        ),
+        (
+            GroupVersionKind("resource.k8s.io", "v1", "DeviceClass"),
+            {"spec": {"config": [{"opaque": 5}]}},
+            "number into Go struct field DeviceClassConfiguration.spec.config.DeviceConfiguration.opaque "
+            "of type v1.OpaqueDeviceConfiguration",
+        ),
+    ],
+)
+def test_a_wrong_type_is_placed_through_the_structs_that_go_embeds(
+    gvk: GroupVersionKind, given: Any, message: str
+) -> None:
+    assert fault(gvk, given) == f"json: cannot unmarshal {message}"
+
+
 def test_the_first_wrong_type_counts_but_a_refused_text_wins() -> None:
     container = {"name": 1, "image": 2}
     assert "Container.spec.containers.name" in fault(POD, {"spec": {"containers": [container]}})

@@ -17,6 +17,7 @@ import orjson
 from watchkeeper.apis.apiregistration import schemas as apiregistration
 from watchkeeper.apis.apps.beta_schemas import beta_kinds, beta_resources, definitions_of
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
+from watchkeeper.apis.embedded import tell_embedded
 from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
 from watchkeeper.runtime.schema import Field, ListType, Omit, Schema, SchemaType
 from watchkeeper.runtime.zero import shows_when_unset, zero_field
@@ -112,6 +113,7 @@ def _nodes(entries: list[dict[str, Any]]) -> list[Schema]:
     for node, entry in zip(nodes, entries, strict=True):
         if "fields" in entry:
             node.fields = {each[0]: _field(nodes, each) for each in entry["fields"]}
+            tell_embedded(node)
         elif "of" in entry:
             node.element = nodes[entry["of"]]
     for node, entry in zip(nodes, entries, strict=True):

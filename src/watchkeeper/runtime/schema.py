@@ -91,4 +91,6 @@ class Field:
     patch_strategy: frozenset[str] = frozenset()
     """Of merge, replace, retainKeys (x-kubernetes-patch-strategy)."""
     patch_merge_key: str = ""
+    go_path: str = ""
+    """How decoding errors name it where the Go type has it from a struct within, such as `VolumeSource.hostPath`."""
     description: str = ""

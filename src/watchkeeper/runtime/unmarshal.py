@@ -169,7 +169,7 @@ class _Unmarshal:
                 dropped.append(name)
                 continue
             self._struct = schema.go_type.rpartition(".")[2]
-            self._fields.append(name)
+            self._fields.append(field.go_path or name)
             inner = f"{path}.{name}" if path else name
             decoded = None if value is None and field.pointer else self.value(field.schema, value, inner)
             self._fields.pop()
