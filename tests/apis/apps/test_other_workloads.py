@@ -65,6 +65,31 @@ def test_daemon_sets_roll_one_by_one() -> None:
     assert errors[0].startswith("spec.updateStrategy: Unsupported value")
 
 
+@pytest.mark.parametrize(
+    ("rolling", "kept"),
+    [
+        ({}, {"maxUnavailable": 0, "maxSurge": 0}),
+        ({"maxSurge": 3}, {"maxUnavailable": 0, "maxSurge": 3}),
+        ({"maxUnavailable": "5%"}, {"maxUnavailable": "5%", "maxSurge": 0}),
+    ],
+)
+def test_what_an_unused_rolling_update_of_a_daemon_set_leaves_out_is_none(rolling: Any, kept: Any) -> None:
+    strategy = {"type": "OnDelete", "rollingUpdate": rolling}
+    assert created(workload("DaemonSet", updateStrategy=strategy))["spec"]["updateStrategy"]["rollingUpdate"] == kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"), [("Deployment", "strategy"), ("DaemonSet", "updateStrategy")], ids=["deployment", "daemon set"]
+)
+def test_a_number_in_a_text_is_no_percentage_but_a_number(kind: str, field: str) -> None:
+    path = f"spec.{field}.rollingUpdate.maxSurge"
+    rolling = {"maxUnavailable": 0, "maxSurge": "+1"}
+    (error,) = create(workload(kind, **{field: {"rollingUpdate": rolling}})).errors
+    assert error.startswith(f'{path}: Invalid value: "+1": a valid percent string')
+    rolling["maxSurge"] = "0"
+    assert len(create(workload(kind, **{field: {"rollingUpdate": rolling}})).errors) == 2
+
+
 def test_daemon_sets_count_changes_of_their_spec() -> None:
     old = created(workload("DaemonSet"))
     written = update(old, workload("DaemonSet", minReadySeconds=5))

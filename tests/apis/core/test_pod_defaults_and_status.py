@@ -60,6 +60,17 @@ def test_probes_and_ports_are_completed() -> None:
     }
 
 
+def test_resources_in_a_status_are_rounded_up_to_thousandths() -> None:
+    obj = pod()
+    resources = {"limits": {"cpu": "1n"}, "requests": {"cpu": "1500u"}}
+    obj["status"] = {"allocatedResources": {"cpu": "1n"}, "resources": resources, "containerStatuses": [{}]}
+    obj["status"]["containerStatuses"][0] |= {"name": "main", "resources": {"limits": {"cpu": "1n"}}}
+    status = read(obj)["status"]
+    assert status["allocatedResources"] == {"cpu": "1m"}
+    assert status["resources"] == {"limits": {"cpu": "1m"}, "requests": {"cpu": "2m"}}
+    assert status["containerStatuses"][0]["resources"]["limits"] == {"cpu": "1m"}
+
+
 def test_host_ports_follow_container_ports_on_the_host_network() -> None:
     container = {"name": "a", "image": "i:1", "ports": [{"containerPort": 80}]}
     obj = read(pod(containers=[container], hostNetwork=True))

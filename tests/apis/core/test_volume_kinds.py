@@ -117,6 +117,15 @@ def test_affinity_of_a_volume_stays_but_for_labels_that_became_stable() -> None:
     assert error.endswith("field is immutable, except for updating from beta label to GA")
 
 
+def test_affinity_of_a_volume_that_loses_a_key_is_refused_for_that_alone() -> None:
+    old = created(volume(nodeAffinity=zone("example.com/zone", "a")))
+    body = copy.deepcopy(old)
+    body["spec"]["nodeAffinity"] = zone("", "a")
+    errors = update(old, body).errors
+    assert errors
+    assert not any("immutable" in error for error in errors)
+
+
 def test_a_change_of_phase_is_noted() -> None:
     old = created(volume())
     old["status"]["lastPhaseTransitionTime"] = "2020-01-01T00:00:00Z"

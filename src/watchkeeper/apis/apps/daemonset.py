@@ -58,6 +58,8 @@ def default_daemon_set(daemon_set: Object) -> None:
         rolling = strategy.setdefault("rollingUpdate", {})
         rolling.setdefault("maxUnavailable", 1)
         rolling.setdefault("maxSurge", 0)
+    elif "rollingUpdate" in strategy:  # unused, and written as what the reference's own type holds then
+        strategy["rollingUpdate"] = {"maxUnavailable": 0, "maxSurge": 0, **strategy["rollingUpdate"]}
     spec.setdefault("revisionHistoryLimit", 10)
     default_pod_template(spec.setdefault("template", {}))
     # Whoever sends none sets it to 0, and is recorded as its owner, whatever becomes of it.

@@ -183,4 +183,7 @@ def _same_term(now: Spec, before: Spec) -> bool:
 
 
 def _same_requirement(new: Spec, old: Spec) -> bool:
-    return new == old or new == {**old, "key": _STABLE_LABELS.get(old.get("key", ""), old.get("key"))}
+    return new == old or {**new, "key": new.get("key", "")} == {
+        **old,
+        "key": _STABLE_LABELS.get(old.get("key", ""), ""),
+    }

@@ -205,7 +205,13 @@ def _default_status(status: Object) -> None:
     for kind in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
         for container in status.get(kind) or ():
             round_resources(container.get("allocatedResources"))
-            resources = container.get("resources")
-            if resources:
-                round_resources(resources.get("limits"))
-                round_resources(resources.get("requests"))
+            _round_requirements(container)
+    round_resources(status.get("allocatedResources"))
+    _round_requirements(status)
+
+
+def _round_requirements(holder: Object) -> None:
+    resources = holder.get("resources")
+    if resources:
+        round_resources(resources.get("limits"))
+        round_resources(resources.get("requests"))

@@ -10,6 +10,7 @@ from watchkeeper.apis.validation.names import is_port_name, is_port_number, is_v
 from watchkeeper.meta.field import FieldError, invalid
 
 _percent = re.compile("[0-9]+%").fullmatch
+_number = re.compile("[+-]?[0-9]{1,1000}").fullmatch
 
 NOT_POSITIVE = "must be greater than zero"
 
@@ -52,10 +53,16 @@ def percent_of(value: Any) -> int | None:
 
 
 def int_or_percent_value(value: Any) -> int:
-    """An int as it is, a percentage's number; 0 for other texts."""
+    """An int as it is, the number of a percentage or of a text that is one; 0 for other texts."""
     if isinstance(value, int):
         return value
-    return percent_of(value) or 0
+    percent = percent_of(value)
+    return _number_in(value) if percent is None else percent
+
+
+def _number_in(text: str) -> int:
+    """What Go's Atoi, whose errors are dropped here, makes of a text."""
+    return max(-(2**63), min(int(text), 2**63 - 1)) if _number(text) else 0
 
 
 def validate_not_over_100_percent(value: Any, path: str) -> list[FieldError]:
