@@ -119,3 +119,13 @@ def test_the_table() -> None:
         "<none>",
         "<none>",
     ]
+
+
+def test_a_selector_that_is_refused_shows_its_labels_and_keys_first() -> None:
+    expression = {"values": ["b"], "operator": "In", "key": "x"}
+    job = {"spec": {"template": template(restartPolicy="Never"), "selector": {"matchExpressions": [expression]}}}
+    job["spec"]["selector"]["matchLabels"] = {"a": "b"}
+    assert create(cron_job(jobTemplate=job)).errors[-1] == (
+        'spec.jobTemplate.spec.selector: Invalid value: {"matchLabels":{"a":"b"},'
+        '"matchExpressions":[{"key":"x","operator":"In","values":["b"]}]}: `selector` will be auto-generated'
+    )

@@ -237,3 +237,12 @@ def test_jobs_are_selected_by_success_and_leave_their_pods_behind() -> None:
     assert behavior.selectable_fields({"status": {"succeeded": 3}}) == {"status.successful": "3"}
     assert behavior.unsupported_field_label("x") == 'field label "x" not supported for Job'
     assert behavior.default_propagation == "Orphan"
+
+
+def test_leaving_out_an_empty_selector_changes_it() -> None:
+    pods = template(restartPolicy="Never")
+    old = created(job(manualSelector=True, selector={}, template=pods))
+    assert update(old, job(manualSelector=True, selector={}, template=pods)).errors == []
+    assert update(old, job(manualSelector=True, template=pods)).errors[-1] == (
+        "spec.selector: Invalid value: null: field is immutable"
+    )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from kind_writer import BEHAVIORS, create, created, row, template, update
 
 from watchkeeper.meta.gvk import GroupKind
@@ -60,3 +61,26 @@ def test_pod_templates_are_completed_and_checked() -> None:
     assert obj["template"]["spec"]["restartPolicy"] == "Always"
     assert row(obj)["Pod Labels"] == "app=x"
     assert create({**body, "template": template(containers=[])}).errors == ["template.spec.containers: Required value"]
+
+
+def test_a_pod_template_warns_again_only_when_its_template_changes() -> None:
+    term = {"topologyKey": "zone"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    body: Any = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "t"}}
+    body["template"] = template(affinity=affinity)
+    assert len(create(body).warnings) == 1
+    old = created(body)
+    relabeled = {**body, "metadata": {"name": "t", "labels": {"a": "b"}}}
+    assert update(old, relabeled).warnings == []
+    body["template"] = template(affinity=affinity, hostname="h")
+    assert len(update(old, body).warnings) == 1
+
+
+@pytest.mark.parametrize("field", ["ports", "resizePolicy", "restartPolicyRules"])
+def test_an_empty_list_is_one_too_many_for_an_ephemeral_container(field: str) -> None:
+    containers = [{"name": "e", "image": "i:1", field: []}]
+    body: Any = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "t"}}
+    body["template"] = template(ephemeralContainers=containers)
+    assert create(body).errors[0] == (
+        f"template.spec.ephemeralContainers[0].{field}: Forbidden: cannot be set for an Ephemeral Container"
+    )

@@ -19,7 +19,7 @@ from watchkeeper.apis.core.pod_template_validation import template_options
 from watchkeeper.apis.validation.enums import validate_enum
 from watchkeeper.apis.validation.names import byte_length
 from watchkeeper.apis.validation.numbers import validate_nonnegative
-from watchkeeper.meta.field import FieldError, invalid, not_supported, required
+from watchkeeper.meta.field import FieldError, in_declared_order, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -74,7 +74,9 @@ def _spec_errors(cron_job: Object, old: Mapping[str, Any] | None, options: PodOp
     job, path = _job_spec(cron_job), "spec.jobTemplate.spec"
     errors += validate_job_spec(job, path, options)
     if job.get("selector") is not None:
-        errors.append(invalid(f"{path}.selector", job["selector"], "`selector` will be auto-generated"))
+        errors.append(
+            invalid(f"{path}.selector", in_declared_order(job["selector"]), "`selector` will be auto-generated")
+        )
     if job.get("manualSelector"):
         errors.append(not_supported(f"{path}.manualSelector", True, ("nil", "false")))
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):

@@ -56,7 +56,11 @@ def validate_job_update(new: Object, old: Object) -> list[FieldError]:
     errors += validate_builtin_object_meta_update(new["metadata"], old["metadata"])
     errors += _spec_errors(spec, options, allow_values=allow_values)
     errors += _completion_changes(spec, old_spec)
-    errors += validate_immutable(spec.get("selector"), old_spec.get("selector"), "spec.selector")
+    selector = spec.get("selector")
+    if selector is None and old_spec.get("selector") is not None:
+        errors.append(invalid("spec.selector", None, IMMUTABLE))
+    else:
+        errors += validate_immutable(selector, old_spec.get("selector"), "spec.selector")
     template = spec.get("template") or {}
     if _is_at_rest(old):
         kept = _with_changeable_parts_of(template, old_template)

@@ -54,8 +54,6 @@ _NOT_IN_EPHEMERAL = (
     "restartPolicyRules",
 )
 
-_PARTS = frozenset(("livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "restartPolicy"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerContext:
@@ -179,9 +177,9 @@ def validate_ephemeral_containers(spec: Object, path: str, context: ContainerCon
 
 
 def _is_set(container: Object, field: str) -> bool:
-    """Whether a container has a field; parts of their own are there even if they are empty."""
+    """Whether a container has a field; all but its resources are there even if they are empty."""
     value = container.get(field)
-    return value is not None and (field in _PARTS or bool(value))
+    return value is not None and (field != "resources" or bool(value))
 
 
 def image_padding_errors(container: Object, path: str) -> list[FieldError]:

@@ -36,6 +36,12 @@ def _prepare_for_update(new: Object, old: Object) -> None:
         new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
 
+def _warnings_on_update(new: Object, old: Object) -> list[str]:
+    if new["metadata"].get("generation") == old["metadata"].get("generation"):
+        return []
+    return warnings_for_template(new.get("template") or {}, "template")
+
+
 def _cells(obj: Object, _now: float) -> list[Any]:
     template = obj.get("template") or {}
     names, images = printing.container_cells((template.get("spec") or {}).get("containers"))
@@ -51,7 +57,7 @@ BEHAVIORS = [
             validate=_validate,
             validate_update=_validate_update,
             warnings_on_create=lambda obj: warnings_for_template(obj.get("template") or {}, "template"),
-            warnings_on_update=lambda new, _old: warnings_for_template(new.get("template") or {}, "template"),
+            warnings_on_update=_warnings_on_update,
             has_status=False,
             has_generation=True,
             table=TableSpec(
