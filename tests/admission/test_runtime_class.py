@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
+import pytest
+
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.admission.runtime_class import RuntimeClass, merge_tolerations
 from watchkeeper.meta.errors import ApiError
@@ -93,3 +95,11 @@ def test_tolerations_that_others_cover_are_dropped() -> None:
     assert merge_tolerations([one], [one]) == [one]
     short, long = ({**one, "effect": "NoExecute", "tolerationSeconds": s} for s in (1, 2))
     assert merge_tolerations([short], [long]) == [long]
+
+
+@pytest.mark.parametrize(
+    ("name", "problems"),
+    [("../x", "may not contain '/'"), ("..", "may not be '..'"), ("a%/b", "may not contain '/' may not contain '%'")],
+)
+def test_a_class_that_no_request_can_ask_for_is_a_failure(name: str, problems: str) -> None:
+    assert outcome(runtimeClassName=name) == f'invalid resource name "{name}": [{problems}]'

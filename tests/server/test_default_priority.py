@@ -50,3 +50,12 @@ def test_a_pod_of_an_unknown_class_is_named_by_what_its_name_is_made_of() -> Non
     with Server(storage="memory:") as server, pytest.raises(RequestFailed) as refused:
         server.request("POST", PODS, unknown)
     assert 'pods \\"web-\\" is forbidden: no PriorityClass with name none was found' in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["../x", ".."])
+def test_a_class_whose_name_is_a_path_is_not_found(name: str) -> None:
+    body = pod("p")
+    body["spec"]["priorityClassName"] = name
+    with Server(storage="memory:") as server, pytest.raises(RequestFailed) as refused:
+        server.request("POST", PODS, body)
+    assert f"no PriorityClass with name {name} was found" in str(refused.value)

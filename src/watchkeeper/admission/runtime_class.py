@@ -9,6 +9,8 @@ from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
 from watchkeeper.admission.pods import is_new_pod
 from watchkeeper.admission.refusal import forbidden
 from watchkeeper.apis.quantities import compare
+from watchkeeper.apis.validation.names import is_path_segment_name
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupResource
 
@@ -75,6 +77,8 @@ class RuntimeClass(BasePlugin):
 
     async def _class(self, attributes: Attributes) -> Object:
         name = _class_name(attributes) or ""
+        if problems := is_path_segment_name(name):
+            raise ApiError(500, "", f"invalid resource name {go_quote(name)}: [{' '.join(problems)}]")
         found = await self._find(name)
         if found is None:
             raise forbidden(attributes, f"{_PREFIX}RuntimeClass {go_quote(name)} not found")

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
 from watchkeeper.aio.http_client import ResolveError
+from watchkeeper.apis.validation.names import is_path_segment_name
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.builtin import BuiltinRegistry
@@ -148,6 +149,8 @@ class StoredObjects:
         Raises ApiError.
         """
         store = self._registry.find(_PRIORITY_CLASSES)
+        if is_path_segment_name(name):
+            return None  # no object can have such a name
         if name:
             return self.find(store, name)
         found = store.storage.list_nowait(f"{store.prefix}/")
