@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from watchkeeper.authz.review_selectors import validate_selectors
+from watchkeeper.authz.review_selectors import ignored_selectors, validate_selectors
 
 
 def errors_of(**asked: Any) -> list[str]:
@@ -50,3 +50,27 @@ def test_a_label_selector_follows_the_rules_of_labels() -> None:
 
 def test_a_question_without_selectors_is_fine() -> None:
     assert errors_of(verb="list") == []
+
+
+@pytest.mark.parametrize(
+    ("selector", "fields", "labels"),
+    [
+        ({"rawSelector": "a=b"}, "", ""),
+        ({"rawSelector": "a in (b"}, "ignored", "ignored"),
+        ({"rawSelector": "a in (b)"}, "ignored", ""),
+        ({"requirements": [{"key": "a", "operator": "NotIn", "values": ["b"]}]}, "", ""),
+        ({"requirements": [{"key": "a", "operator": "NotIn", "values": ["b", "c"]}]}, "ignored", ""),
+        ({"requirements": [{"key": "a", "operator": "Exists"}]}, "ignored", ""),
+        ({"requirements": [{"key": "a", "operator": "Fuzzy"}]}, "ignored", "ignored"),
+        (
+            {"requirements": [{"key": "a", "operator": "In", "values": ["b"]}, {"key": "a", "operator": "Fuzzy"}]},
+            "partially ignored",
+            "partially ignored",
+        ),
+    ],
+)
+def test_what_no_authorizer_is_asked_of_is_told(selector: Any, fields: str, labels: str) -> None:
+    path = "spec.resourceAttributes"
+    told = ignored_selectors({"fieldSelector": selector, "labelSelector": selector}, path)
+    each = (("fieldSelector", fields), ("labelSelector", labels))
+    assert told == [f"{path}.{name} {extent} due to parse error" for name, extent in each if extent]

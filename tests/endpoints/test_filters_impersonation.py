@@ -54,6 +54,12 @@ def refusal(*arguments, **named):
     return refused.value
 
 
+def test_names_are_utf_8():
+    headers = [("impersonate-user", "jürgen"), ("impersonate-group", "köche"), ("impersonate-extra-x", "ü")]
+    user = impersonate(ALL, headers)
+    assert (user.name, user.groups[0], dict(user.extra)) == ("jürgen", "köche", {"x": ("ü",)})
+
+
 def test_without_headers_everybody_stays_who_they_are():
     assert impersonate(Rights(), [("accept", "*/*")]) is ANN
 

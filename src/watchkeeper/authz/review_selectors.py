@@ -6,9 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from watchkeeper.apis.validation.selectors import validate_requirement
+from watchkeeper.meta import fields, labels
 from watchkeeper.meta.field import FieldError, forbidden, invalid, required
+from watchkeeper.meta.label_selector import SelectorError
 
 Part = Mapping[str, Any]
+
+_LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_FIELD_OPERATORS = ("In", "NotIn")
 
 
 def validate_selectors(asked: Part, path: str) -> list[FieldError]:
@@ -20,6 +25,36 @@ def validate_selectors(asked: Part, path: str) -> list[FieldError]:
         *_selector_errors(asked.get("fieldSelector"), f"{path}.fieldSelector", _field_requirement_errors),
         *_selector_errors(asked.get("labelSelector"), f"{path}.labelSelector", _label_requirement_errors),
     ]
+
+
+def ignored_selectors(asked: Part, path: str) -> list[str]:
+    """What to say of valid selectors that no authorizer is asked about, wholly or in part: it asks for more then."""
+    extents = {
+        "fieldSelector": _ignored_extent(asked.get("fieldSelector") or {}, fields.parse, _is_understood_field),
+        "labelSelector": _ignored_extent(asked.get("labelSelector") or {}, labels.parse, _is_understood_label),
+    }
+    return [f"{path}.{name} {extent} due to parse error" for name, extent in extents.items() if extent]
+
+
+def _ignored_extent(selector: Part, parse: Callable[[str], object], is_understood: Callable[[Part], bool]) -> str:
+    understood = [is_understood(requirement) for requirement in selector.get("requirements") or ()]
+    if understood:
+        if all(understood):
+            return ""
+        return "partially ignored" if any(understood) else "ignored"
+    try:
+        parse(selector.get("rawSelector") or "")
+    except SelectorError:
+        return "ignored"
+    return ""
+
+
+def _is_understood_label(requirement: Part) -> bool:
+    return requirement.get("operator") in _LABEL_OPERATORS
+
+
+def _is_understood_field(requirement: Part) -> bool:
+    return requirement.get("operator") in _FIELD_OPERATORS and len(requirement.get("values") or ()) == 1
 
 
 def _selector_errors(

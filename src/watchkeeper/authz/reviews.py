@@ -12,7 +12,7 @@ from watchkeeper.authn.interface import InvalidToken, TokenReviewer
 from watchkeeper.authz.interface import Attributes, Authorizer, Decision
 from watchkeeper.authz.rbac.policy import all_told
 from watchkeeper.authz.rbac.rule import Rule
-from watchkeeper.authz.review_selectors import validate_selectors
+from watchkeeper.authz.review_selectors import ignored_selectors, validate_selectors
 from watchkeeper.authz.union import ask
 from watchkeeper.meta import errors, field
 from watchkeeper.meta.field import FieldError
@@ -158,6 +158,9 @@ async def _judged(review: Object, user: User, spec: Mapping[str, Any], authorize
         status["denied"] = True
     if answer.reason:
         status["reason"] = answer.reason
+    ignored = ignored_selectors(spec.get("resourceAttributes") or {}, "spec.resourceAttributes")
+    if ignored:
+        status["evaluationError"] = "; ".join(ignored)
     return {**_head(review), "metadata": review.get("metadata") or {}, "spec": spec, "status": status}
 
 

@@ -77,7 +77,7 @@ def wanted_user(request: Request) -> User | None:
     for header, raw in request.scope["headers"]:
         if not header.startswith(_PREFIX):
             continue
-        value = raw.decode("latin-1")
+        value = raw.decode(errors="replace")
         if header == b"impersonate-user":
             name = name or value
         elif header == b"impersonate-uid":
@@ -85,7 +85,7 @@ def wanted_user(request: Request) -> User | None:
         elif header == b"impersonate-group":
             groups.append(value)
         elif header.startswith(_EXTRA):
-            key = unquote(header[len(_EXTRA) :].decode("latin-1"))
+            key = unquote(header[len(_EXTRA) :].decode("ascii", errors="replace"))
             extra[key] = (*extra.get(key, ()), value)
     if name:
         return User(name, uid=uid, groups=tuple(groups), extra=extra)
