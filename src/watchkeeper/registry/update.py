@@ -124,6 +124,7 @@ class Update:
         if self.store.hooks is not None and self.strategy is self.store.strategy:
             # A subresource keeps the spec: it holds nothing.
             self.held = self.store.hooks.begin_update(obj, old, dry_run=self.options.dry_run)
+        ensure_namespace(meta, self.ctx.namespace if self.store.strategy.namespaced else "")
         self.strategy.before_update(self.ctx, obj, old, settled=current.settled)
         if self.held is not NOTHING_HELD:
             await self.held.secure()

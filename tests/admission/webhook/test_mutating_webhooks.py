@@ -142,6 +142,20 @@ def test_a_changed_name_is_stored_but_admission_goes_on_with_the_old_one(api: An
     assert (asked["name"], asked["object"]["metadata"]["name"]) == ("a", "other")
 
 
+def test_an_update_stays_in_its_namespace(api: Any, hook: Any, kit: Any) -> None:
+    assert api.create("a").status == 201
+    place = "/metadata/namespace"
+    hook.answers["/"] = lambda r: kit.patch_of({"op": "replace", "path": place, "value": "default"})
+    api.install(api.webhook(), mutating=True)
+    path = f"/api/v1/namespaces/{api.namespace}/configmaps/a"
+    answer = api.patch(path, {"data": {"k": "v"}})
+    words = "the namespace of the provided object does not match the namespace sent on the request"
+    assert (answer.status, answer.message) == (400, words)
+    hook.answers["/"] = lambda r: kit.patch_of({"op": "remove", "path": place})
+    answer = api.patch(path, {"data": {"k": "v"}})
+    assert (answer.status, answer.body["metadata"]["namespace"]) == (200, api.namespace)
+
+
 def test_a_spoilt_record_of_owners_is_put_back_with_a_warning(api: Any, hook: Any, kit: Any) -> None:
     change = {"op": "replace", "path": "/metadata/managedFields/0/operation", "value": "Replace"}
     hook.answers["/"] = lambda r: kit.patch_of(change)
