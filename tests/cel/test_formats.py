@@ -23,7 +23,7 @@ from watchkeeper.cel.formats import format_check
         ("uuid4", ["f47ac10b-58cc-4372-a567-0e02b2c3d479"], ["123e4567-e89b-12d3-a456-426614174000"]),
         ("uri", ["https://a.b/c", "/path"], ["a.b", ""]),
         ("email", ["a@b.c", "A <a@b.c>"], ["a", "@b"]),
-        ("hostname", ["a.example.com", "localhost"], ["-a.com", "a..b"]),
+        ("hostname", ["a.example.com", "localhost", "AA==", "a+b", "$x.com"], ["-a.com", "a..b", "a.$x", "a_b"]),
         ("byte", ["aGk="], ["aGk", "*"]),
         ("hexcolor", ["#fff", "AABBCC"], ["#ff"]),
         ("rgbcolor", ["rgb(0, 255,3)"], ["rgb(0,256,0)"]),
