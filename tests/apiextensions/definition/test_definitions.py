@@ -343,6 +343,14 @@ def test_webhook_conversion_needs_a_client_and_review_versions() -> None:
     ]
 
 
+def test_the_name_and_namespace_of_a_service_are_missed_as_each_other() -> None:
+    for service, told in (({"name": "a"}, "name"), ({"namespace": "b"}, "namespace")):
+        webhook = {"clientConfig": {"service": {**service, "port": 443}}, "conversionReviewVersions": ["v1"]}
+        assert _errors(conversion={"strategy": "Webhook", "webhook": webhook}) == [
+            f"spec.conversion.webhookClientConfig.service.{told}: Required value"
+        ]
+
+
 def test_groups_of_the_community_need_an_approval() -> None:
     found = _definition(group="example.k8s.io")
     assert [e.field for e in definition_errors(found)] == ["metadata.annotations[api-approved.kubernetes.io]"]

@@ -51,8 +51,9 @@ def _parse(text: str) -> URL:
 
 
 def service_errors(service: dict[str, Any], path: str) -> list[FieldError]:
-    """What is wrong with a reference to a service."""
-    errors = [required(f"{path}.{key}") for key in ("name", "namespace") if not service.get(key)]
+    """What is wrong with a reference to a service. The reference takes name and namespace for each other."""
+    missing = (("namespace", "name"), ("name", "namespace"))
+    errors = [required(f"{path}.{told}") for key, told in missing if not service.get(key)]
     port = service.get("port") or 0
     wrong = is_port_number(port)
     if wrong:
