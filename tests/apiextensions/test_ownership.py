@@ -224,3 +224,19 @@ def test_owners_at_versions_that_are_none_end_ownership(api: Any, kit: Any) -> N
         record = api.call("GET", f"{path}/a").body["metadata"]["managedFields"]
         patch = {"metadata": {"managedFields": [*record, {**entry, "apiVersion": version}]}}
         assert owners(api.call("PATCH", f"{path}/a?fieldManager=editor", patch, MERGE)) == {}
+
+
+def test_fields_beside_the_declared_ones_are_owned_as_whatever_they_are(api: Any, kit: Any) -> None:
+    path = api.install(kit.version("v1", {**kit.obj(size=WHOLE), "additionalProperties": True}))
+    made = apply(api, f"{path}/a", api.widget("a", {"size": 1, "more": {"x": 1}}), "one")
+    assert owners(made) == {"one Apply v1": {"f:spec": {"f:more": {".": {}, "f:x": {}}, "f:size": {}}}}
+
+
+def test_validation_tells_what_is_neither_an_integer_nor_a_text_when_it_is_applied(api: Any, kit: Any) -> None:
+    path = api.install(kit.version("v1", kit.obj(port={"x-kubernetes-int-or-string": True})))
+    refused = apply(api, f"{path}/a", api.widget("a", {"port": []}), "one")
+    assert refused.status == 422
+    message = 'Invalid value: "array": spec.port in body must be of type integer,string: "array"'
+    assert [cause["message"] for cause in refused.body["details"]["causes"]] == [message]
+    made = apply(api, f"{path}/a", api.widget("a", {"port": 1}), "one")
+    assert owners(made) == {"one Apply v1": {"f:spec": {"f:port": {}}}}

@@ -27,8 +27,6 @@ def to_schema(root: Structural | None, name: str) -> Schema:
 def _node(node: Structural, *, kept: bool = False) -> Schema:
     """`kept`: whether unknown fields are kept by a node above, which owners hold for all nodes below it."""
     kept = kept or node.preserve
-    if node.int_or_string:
-        return Schema(SchemaType.INT_OR_STRING, nullable=node.nullable)
     if node.type == "array" or (not node.type and node.items is not None):
         return _list(node, kept)
     if node.type == "object" or node.properties or node.embedded:
@@ -60,12 +58,15 @@ def _list(node: Structural, kept: bool) -> Schema:
 
 def _object(node: Structural, kept: bool) -> Schema:
     atomic = node.map_type == "atomic"
-    if node.has_additional and not node.properties and not node.embedded:
+    element = None
+    if node.has_additional:
         element = _node(node.additional, kept=kept) if node.additional is not None else Schema(SchemaType.ANY)
+    if element is not None and not node.properties and not node.embedded:
         return Schema(SchemaType.MAP, element=element, atomic=atomic, nullable=node.nullable)
     required = frozenset(node.get("required") or ())
     found = Schema(
         SchemaType.STRUCT,
+        element=element,
         atomic=atomic,
         nullable=node.nullable,
         preserve_unknown_fields=kept,
