@@ -356,3 +356,17 @@ def test_rules_tell_of_values_that_fit_another_schema(api: Any, kit: Any) -> Non
         'Invalid value: "integer": invalid data, expected int, got string evaluating rule: self > 0'
     ]
     assert api.call("PATCH", f"{path}/a", {"spec": {"n": 1}}, MERGE).status == 200
+
+
+def test_a_new_object_has_the_status_that_is_there_by_default(api: Any, kit: Any) -> None:
+    status = {**kit.obj(phase={"type": "string"}), "default": {"phase": "Pending"}}
+    version = kit.version("v1", subresources={"status": {}})
+    version["schema"]["openAPIV3Schema"]["properties"]["status"] = status
+    path = api.install(version)
+    sent = {**api.widget("a", {}), "status": {"phase": "Ready"}}
+    for query in ("?dryRun=All", ""):
+        assert api.call("POST", path + query, sent).body["status"] == {"phase": "Pending"}
+    assert api.call("GET", f"{path}/a").body["status"] == {"phase": "Pending"}
+    same = api.call("PATCH", f"{path}/a/status", {"status": None}, "application/merge-patch+json").body
+    assert same["status"] == {"phase": "Pending"}
+    assert all("f:status" not in entry["fieldsV1"] for entry in same["metadata"]["managedFields"])

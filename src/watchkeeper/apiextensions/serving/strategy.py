@@ -59,6 +59,9 @@ class CustomStrategy(Strategy):
                 found = self.hooks.validate(obj)
         if found:
             raise errors.invalid(gvk_of(obj).group_kind, meta.get("name", ""), found)
+        if self.has_status:
+            # What is stored without a status is read with the one that the schema has by default.
+            self.version.fill_in(obj)
         for text in finalizer_warnings(meta, {}):
             ctx.warn(text)
 

@@ -150,11 +150,15 @@ class CompiledVersion:
 
     def default(self, obj: Object) -> None:
         """Fill in defaults, in place."""
+        self.fill_in(obj)
+        if self.hooks.default is not None:
+            self.hooks.default(obj)
+
+    def fill_in(self, obj: Object) -> None:
+        """Fill in the defaults of the schema, in place."""
         fill = self._fill
         if fill is not None:
             fill(obj)
-        if self.hooks.default is not None:
-            self.hooks.default(obj)
 
     def on_read(self, obj: Object) -> Object:
         """What an object read from storage shows: the schema of today, defaults included."""
