@@ -42,6 +42,7 @@ def test_numbers_have_as_few_digits_as_tell_them(value: float, text: str) -> Non
         (12345678.5, "1.23456785e+07"),
         ({"b": 1, "a": "<"}, '{"b":1,"a":"\\u003c"}'),
         (["\u2028&"], '["\\u2028\\u0026"]'),
+        ({"a": [3.0, 1e16, 1.5]}, '{"a":[3,10000000000000000,1.5]}'),
     ],
 )
 def test_values_are_quoted_or_encoded(value: Any, text: str) -> None:

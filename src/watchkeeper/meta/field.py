@@ -94,7 +94,23 @@ def format_value(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return go_float(value)
-    return escape_html(orjson.dumps(value).decode())
+    text = orjson.dumps(value)
+    if b".0" in text or b"e+" in text:
+        text = orjson.dumps(_with_integers(value))
+    return escape_html(text.decode())
+
+
+def _with_integers(value: Any) -> Any:
+    """A value with integers for whole floats, as Go writes them."""
+    if isinstance(value, dict):
+        return {key: _with_integers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_integers(item) for item in value]
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < _BEYOND_INTEGERS
+    return int(value) if whole else value
+
+
+_BEYOND_INTEGERS = 2.0**63
 
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
