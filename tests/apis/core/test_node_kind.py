@@ -34,8 +34,10 @@ def test_a_node_brings_its_status_and_can_allocate_what_it_has() -> None:
     assert created(node(status={"capacity": {}}))["status"].keys().isdisjoint({"capacity", "allocatable"})
 
 
-def test_a_node_that_can_allocate_nothing_says_so() -> None:
-    assert "allocatable" not in created(node(status={"capacity": {"cpu": "4"}, "allocatable": {}}))["status"]
+def test_a_node_that_is_said_to_allocate_nothing_can_allocate_what_it_has() -> None:
+    assert created(node(status={"capacity": {"cpu": "4"}, "allocatable": {}}))["status"]["allocatable"] == {"cpu": "4"}
+    written = update_status(created(node()), {"capacity": {"cpu": "4"}, "allocatable": {}})
+    assert written.obj["status"]["allocatable"] == {"cpu": "4"}
     assert "allocatable" not in created(node(status={"capacity": {}, "phase": "Running"}))["status"]
 
 

@@ -28,7 +28,7 @@ def default_node(node: Object) -> None:
         capacity = status.get("capacity")
         round_resources(capacity)
         round_resources(status.get("allocatable"))
-        if capacity and status.get("allocatable") is None:
+        if capacity and not status.get("allocatable"):
             status["allocatable"] = dict(capacity)
     spec = node.get("spec")
     if not spec:
