@@ -23,6 +23,7 @@ FIELDS = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
 @pytest.mark.parametrize(
     ("source", "issues"),
     [
+        ("", [f"1:0: mismatched input '<EOF>' expecting {OPERANDS}"]),
         ("a b c", ["1:3: mismatched input 'b' expecting <EOF>"]),
         ("not a", ["1:5: extraneous input 'a' expecting <EOF>"]),
         ("|| a", [f"1:1: extraneous input '||' expecting {OPERANDS}"]),

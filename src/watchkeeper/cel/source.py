@@ -47,6 +47,8 @@ def display(source: str, issues: list[Issue]) -> str:
 
 
 def _show(source: str, issue: Issue) -> str:
+    if not source:
+        return f"ERROR: <input>:1:0: {issue.message}"
     before = source[: issue.offset]
     line_number = before.count("\n") + 1
     column = issue.offset - (before.rfind("\n") + 1)
