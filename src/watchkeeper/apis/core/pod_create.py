@@ -19,7 +19,7 @@ _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 def prepare_for_create(pod: Object) -> None:
     """Give the Pod its first status, and complete what depends on its own labels and annotations."""
     spec: Object = pod.setdefault("spec", {})
-    status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
+    status: Object = {"phase": "Pending", "qosClass": (pod.get("status") or {}).get("qosClass") or qos_class(spec)}
     pod["status"] = status
     if spec.get("schedulingGates"):
         status["conditions"] = [

@@ -236,7 +236,7 @@ def _node_affinity_changes(new: Object | None, old: Object | None) -> list[Field
     terms = _required_terms(new)
     if len(terms) != len(old_terms):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [invalid(path, [go_form(term, "NodeSelectorTerm") for term in terms], text)]
+        return [invalid(path, [go_form(term, "NodeSelectorTerm") for term in terms] or None, text)]
     text = "only additions are allowed (no mutations or deletions)"
     return [
         invalid(f"{path}[{i}]", go_form(term, "NodeSelectorTerm"), text)
