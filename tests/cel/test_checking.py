@@ -112,6 +112,7 @@ def test_a_code_point_that_is_none_is_told_at_its_string(source: str) -> None:
         ("for", 1, "reserved identifier: for"),
         ("self.nothing == 1", 5, "undefined field 'nothing'"),
         ("nothing == 1", 1, "undeclared reference to 'nothing' (in container '')"),
+        ("Nothing{x: nothing}", 8, "undeclared reference to 'Nothing' (in container '')"),
         ("1 + 'x'", 3, "found no matching overload for '_+_' applied to '(int, string)'"),
         ("self.size == 'x'", 11, "found no matching overload for '_==_' applied to '(int, string)'"),
         ("'a'.foo()", 8, "undeclared reference to 'foo' (in container '')"),

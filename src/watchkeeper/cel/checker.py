@@ -252,17 +252,15 @@ class _Checker:
 
     def check_struct(self, node: StructExpr) -> None:
         fields = self.declarations.fields(node.name)
-        if fields is None:
+        if fields is None:  # what stands in it is not looked at
             self.report(node.offset, f"undeclared reference to '{node.name}' (in container '')")
             node.type = types.ERROR
-        else:
-            node.type = types.struct(node.name)
+            return
+        node.type = types.struct(node.name)
         for f in node.fields:
             value_type = self.check(f.value)
             if f.optional:
                 value_type = self.optional_value(f.value)
-            if fields is None:
-                continue
             wanted = self.struct_field(f.offset, node.name, f.name)
             if not self.assignable(wanted, value_type):
                 text = f"expected type of field '{f.name}' is '{wanted}' but provided type is '{value_type}'"
