@@ -49,9 +49,19 @@ def encode(document: Any) -> bytes:
     return orjson.dumps(document) + b"\n"
 
 
+_ADMISSION = "admissionregistration.k8s.io"
+_HASHED_VERSIONS = {
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): "v1beta1",
+    (_ADMISSION, "MutatingAdmissionPolicy"): "v1beta1",
+    (_ADMISSION, "MutatingAdmissionPolicyBinding"): "v1beta1",
+}
+"""What kube-apiserver 1.36 stores these as, which clients compare; here they are stored as v1."""
+
+
 def storage_version_hash(stored: GroupVersionKind) -> str:
     """A short hash that changes when objects of a resource are stored as another version."""
-    digest = hashlib.sha256(f"{stored.group}/{stored.version}/{stored.kind}".encode()).digest()
+    version = _HASHED_VERSIONS.get((stored.group, stored.kind), stored.version)
+    digest = hashlib.sha256(f"{stored.group}/{version}/{stored.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 

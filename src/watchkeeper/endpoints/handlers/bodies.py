@@ -14,7 +14,7 @@ from watchkeeper.meta.errors import ApiError, bad_request
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.codec import check_strict, check_version, decode_body, decode_options, unrecognized
-from watchkeeper.runtime.protobuf import MAGIC, NO_MAGIC, ProtobufError
+from watchkeeper.runtime.protobuf import MAGIC, NO_MAGIC, ProtobufError, read_envelope
 from watchkeeper.runtime.strict import warnings_of
 
 Object = dict[str, Any]
@@ -46,6 +46,11 @@ def _read_object(request: Request, scope: Scope, body: bytes, media_type: str, p
     strict = params.field_validation != "Ignore" and media_type != PROTOBUF
     if media_type == PROTOBUF and not body.startswith(MAGIC):
         raise unrecognized(scope.kind, body, NO_MAGIC if body else "empty data")
+    if media_type == PROTOBUF:
+        try:
+            read_envelope(body)
+        except ProtobufError as error:
+            raise unrecognized(scope.kind, body, str(error)) from None
     body = as_text(body, media_type)
     decoded = decode_body(scope.services.scheme, scope.kind, body, yaml=media_type == YAML, strict=strict)
     if decoded.errors:
