@@ -17,7 +17,7 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.go_numbers import parse_int
-from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.meta.gvk import GroupKind, GroupResource
 from watchkeeper.registry.kubelet import Kubelet, kubelet_of
 from watchkeeper.registry.rest import ConnectRequest, Context, Object, Result, SlashMissing, ToldOnChannel
 from watchkeeper.registry.store import Store
@@ -117,7 +117,7 @@ class NodeProxy:
     async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
         """Raise what keeps the node from being reached."""
         scheme, name, port = _proxied(request, "node")
-        kubelet = await _kubelet(self.nodes, ctx, name)
+        kubelet = await _kubelet(self.nodes, ctx, name, "nodes")
         raise await _proxy_problem(request, scheme, kubelet.host, port or str(kubelet.port))
 
 
@@ -205,8 +205,13 @@ def chosen_container(pod: Object, container: str) -> str:
     return found
 
 
-async def _kubelet(nodes: Store, ctx: Context, name: str) -> Kubelet:
-    return kubelet_of((await nodes.get(Context(user=ctx.user), name, "")).data())
+async def _kubelet(nodes: Store, ctx: Context, name: str, asked_for: str = "pods") -> Kubelet:
+    """The kubelet of a node. That there is no such node is told as of the resource that the request is for."""
+    try:
+        node = await nodes.get(Context(user=ctx.user), name, "")
+    except errors.ApiError as error:
+        raise (errors.not_found(GroupResource("", asked_for), name) if error.code == 404 else error) from None
+    return kubelet_of(node.data())
 
 
 def _pod_address(pod: Object) -> str:
