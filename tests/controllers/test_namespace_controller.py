@@ -96,6 +96,14 @@ def test_what_the_collector_takes_away_belongs_to_nobody_any_more(server: Handle
     assert [e["fieldsV1"] for e in entries] == [{"f:metadata": {"f:labels": {".": {}, "f:l": {}}}}]
 
 
+def test_a_namespace_that_is_not_to_orphan_deletes_its_dependents_first(server: Handle) -> None:
+    metadata = {"name": "not-orphaning", "finalizers": ["example.com/hold"]}
+    server.request("POST", "/api/v1/namespaces", {"metadata": metadata})
+    options = {"orphanDependents": False}
+    answer = server.request("DELETE", "/api/v1/namespaces/not-orphaning", options)
+    assert answer["metadata"]["finalizers"] == ["example.com/hold", "foregroundDeletion"]
+
+
 def test_conditions_of_others_stay_in_their_places() -> None:
     foreign = {"type": "Example", "status": "True"}
     old = {"type": LEFT, "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z", "reason": "r", "message": "m"}

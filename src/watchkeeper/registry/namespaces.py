@@ -82,6 +82,9 @@ class NamespaceStore(StagedStore):
         meta.setdefault("deletionTimestamp", now_text())
         obj["status"] = dict(obj.get("status") or {}, phase="Terminating")
         finalizers = deletion.finalizers_for(meta.get("finalizers") or (), options, self.strategy.behavior)
+        # Here, unlike elsewhere, not to orphan dependents means to delete them first.
+        if options.orphan_dependents is False and deletion.FOREGROUND not in finalizers:
+            finalizers.append(deletion.FOREGROUND)
         if finalizers:
             meta["finalizers"] = finalizers
         else:
