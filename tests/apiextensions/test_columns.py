@@ -47,3 +47,13 @@ def cell(kind: str, value: Any, path: str = ".spec.v") -> Any:
 )
 def test_a_cell_shows_a_value_as_its_column_type_asks(kind: str, value: Any, shown: Any) -> None:
     assert cell(kind, value) == shown
+
+
+def test_a_path_that_leads_nowhere_leaves_its_column_empty_and_one_that_is_none_ends_them() -> None:
+    columns = [
+        {"name": name, "type": "integer", "jsonPath": path} for name, path in (("A", "spec.v"), ("B", ".spec.v"))
+    ]
+    table = table_of(columns)
+    assert table.cells is not None
+    assert table.cells({"metadata": {"name": "a"}, "spec": {"v": 3}}, NOW) == ["a", None, 3]
+    assert [column.name for column in table_of([{**columns[0], "jsonPath": ".a["}, columns[1]]).columns] == ["Name"]

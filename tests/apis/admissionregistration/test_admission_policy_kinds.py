@@ -196,6 +196,10 @@ def test_the_status_holds_conditions_and_warnings_only() -> None:
     old = created(validating())
     status = {"typeChecking": {"expressionWarnings": [{"fieldRef": "spec.validations[0].expression"}]}}
     assert update_status(old, status).errors == ["status.typeChecking.expressionWarnings[0].warning: Required value"]
+    odd = {"typeChecking": {"expressionWarnings": [{"fieldRef": " a[ ", "warning": "w"}]}}
+    assert update_status(old, odd).errors == [
+        'status.typeChecking.expressionWarnings[0].fieldRef: Invalid value: "a[": invalid JSONPath: unterminated array'
+    ]
     fine = {"typeChecking": {"expressionWarnings": [{"fieldRef": "spec.x", "warning": "w"}]}}
     written = update_status(old, fine)
     assert (written.errors, written.obj["status"]) == ([], fine)

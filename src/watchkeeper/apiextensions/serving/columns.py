@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from watchkeeper.apiextensions.jsonpath import JSONPathError, Path, compile_path
 from watchkeeper.apis.behavior import Column, TableSpec
 from watchkeeper.apis.printing import human_duration, parse_time
 from watchkeeper.cel.conversions import format_double
 from watchkeeper.meta.field import go_json
 from watchkeeper.registry.table import NAME_DESCRIPTION
+from watchkeeper.runtime.jsonpath import JSONPathError, Path, compile_path
 from watchkeeper.runtime.timestamps import TimeError, canonical_time
 
 Object = dict[str, Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from watchkeeper.apiextensions.jsonpath import JSONPathError, Path, compile_path
 from watchkeeper.cel.conversions import format_double
 from watchkeeper.meta.fields import SelectorError
+from watchkeeper.runtime.jsonpath import JSONPathError, Path, compile_path
 
 Object = dict[str, Any]
 

@@ -28,6 +28,7 @@ from watchkeeper.apis.validation.metadata import validate_label_name
 from watchkeeper.apis.validation.names import byte_length
 from watchkeeper.meta.field import FieldError, duplicate, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+from watchkeeper.runtime.jsonpath import JSONPathError, compile_path
 
 Object = dict[str, Any]
 Part = Mapping[str, Any]
@@ -115,9 +116,18 @@ def _validate_status(new: Object, _old: Object) -> list[FieldError]:
     for i, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
         if not warning.get("warning"):
             errors.append(required(f"{path}[{i}].warning"))
-        if not (warning.get("fieldRef") or "").strip():
-            errors.append(required(f"{path}[{i}].fieldRef"))
+        errors += _field_ref_errors((warning.get("fieldRef") or "").strip(), f"{path}[{i}].fieldRef")
     return errors + validate_conditions(status.get("conditions"), "status.conditions")
+
+
+def _field_ref_errors(reference: str, path: str) -> list[FieldError]:
+    if not reference:
+        return [required(path)]
+    try:
+        compile_path(reference)
+    except JSONPathError as error:
+        return [invalid(path, reference, f"invalid JSONPath: {error}")]
+    return []
 
 
 def _validate_binding(binding: Object) -> list[FieldError]:

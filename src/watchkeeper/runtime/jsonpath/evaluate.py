@@ -7,9 +7,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from watchkeeper.apiextensions.jsonpath.parser import (
+from watchkeeper.runtime.jsonpath.parser import (
     Field,
     Filter,
+    Identifier,
     Literal,
     Node,
     Nodes,
@@ -73,6 +74,8 @@ def _step(node: Node) -> _Step:
         case Literal():
             literal = node.value
             return lambda values: [literal] if isinstance(literal, str) else [literal for _ in values]
+        case Identifier():
+            return functools.partial(_unknown, node.name)
         case Field():
             name = node.name
             return lambda values: [v[name] for v in values if v.__class__ is dict and name in v]
@@ -87,6 +90,10 @@ def _step(node: Node) -> _Step:
             return lambda values: [item for part in parts for item in part(values)]
         case Filter():
             return _filter(node)
+
+
+def _unknown(name: str, values: list[Any]) -> list[Any]:
+    raise JSONPathError(f"unrecognized identifier {name}")
 
 
 def _inside(value: Any) -> list[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from watchkeeper.apiextensions.jsonpath import JSONPathError, compile_path
+from watchkeeper.runtime.jsonpath import JSONPathError, compile_path
 
 VALUE = {
     "spec": {"name": "x", "tags": ["a", "b", "c"], "a.b": 1, "empty": [], "null": None},
@@ -58,7 +58,22 @@ def test_what_makes_no_sense_is_an_error(path: str) -> None:
         compile_path(path)(VALUE)
 
 
-@pytest.mark.parametrize("path", [".spec[", ".a[x]", "(", ".a[?(@.b]", "....a", "range"])
+@pytest.mark.parametrize("path", [".spec[", ".a[x]", "(", ".a[?(@.b]", "....a", ".a\n", ".a}{.b["])
 def test_broken_paths_are_refused(path: str) -> None:
     with pytest.raises(JSONPathError):
         compile_path(path)
+
+
+def test_a_word_that_is_no_field_is_found_out_when_the_path_is_followed():
+    find = compile_path("spec.a")
+    with pytest.raises(JSONPathError, match=r"^unrecognized identifier spec$"):
+        find({"spec": {"a": 1}})
+
+
+def test_text_behind_the_braces_finds_nothing():
+    assert compile_path(".a}z")({"a": 1}) == compile_path(".a}{.b")({"a": 1}) == [1]
+
+
+def test_a_character_that_begins_nothing_is_named_as_go_does():
+    with pytest.raises(JSONPathError, match=r"^unrecognized character in action: U\+0025 '%'$"):
+        compile_path("50%")

@@ -19,6 +19,13 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
+class Identifier:
+    """A word that stands for nothing known, which only following the path finds out."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """A field by name."""
 
@@ -61,7 +68,7 @@ class Filter:
     right: Nodes
 
 
-Node = Literal | Field | Wildcard | Recursive | Slice | Union | Filter
+Node = Literal | Identifier | Field | Wildcard | Recursive | Slice | Union | Filter
 Nodes = tuple[Node, ...]
 
 _TERMINATORS = frozenset(" \t\r\n.,[]$@{}")
@@ -93,6 +100,10 @@ class _Parser:
                 self.recursive()
             elif ch in " @$":
                 self.at += 1
+            elif ch == "}":
+                self.text_and_more()
+            elif ch in "\r\n":
+                self.fail("unclosed action")
             elif ch == "[":
                 self.brackets()
             elif ch in "\"'":
@@ -105,8 +116,16 @@ class _Parser:
             elif ch == "_" or ch.isalpha():
                 self.word()
             else:
-                self.fail(f"unrecognized character in action: {ch!r}")
+                shown = f" '{ch}'" if ch.isprintable() else ""
+                self.fail(f"unrecognized character in action: U+{ord(ch):04X}{shown}")
         return tuple(self.nodes)
+
+    def text_and_more(self) -> None:
+        """What stands behind the first pair of braces finds nothing that counts, but has to be well-formed."""
+        _, brace, more = self.text[self.at + 1 :].partition("{")
+        self.at = len(self.text)
+        if brace:
+            parse_nodes(more)
 
     def fail(self, problem: str) -> NoReturn:
         raise SyntaxProblem(problem)
@@ -135,9 +154,7 @@ class _Parser:
         while self.at < len(self.text) and self.text[self.at] not in _TERMINATORS:
             self.at += 1
         word = self.text[start : self.at]
-        if word not in ("true", "false"):
-            self.fail(f"unrecognized identifier {word}")
-        self.nodes.append(Literal(word == "true"))
+        self.nodes.append(Literal(word == "true") if word in ("true", "false") else Identifier(word))
 
     def number(self) -> None:
         found = _NUMBER.match(self.text, self.at)
