@@ -6,10 +6,11 @@ It lists the authorities of all servers on the same store, and those that a serv
 from __future__ import annotations
 
 import functools
-import re
 import ssl
 import time
 from typing import Any
+
+from watchkeeper.runtime.x509 import authorities
 
 Object = dict[str, Any]
 
@@ -17,7 +18,6 @@ FILE = "client-ca-file"
 _OTHERS = "requestheader-"
 _SLACK_SECONDS = 300.0
 """So long after its end an authority is still listed, because clocks differ."""
-_BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
 def trust(client_ca: str) -> Object:
@@ -52,11 +52,5 @@ def _certificates(text: str) -> tuple[tuple[bytes, float], ...]:
     # Loaded only here: a server without such authorities needs none of it.
     from cryptography import x509
 
-    found = []
-    for block in _BLOCK.findall(text):
-        try:
-            der = ssl.PEM_cert_to_DER_cert(block)
-            found.append((der, x509.load_der_x509_certificate(der).not_valid_after_utc.timestamp()))
-        except ValueError:
-            continue
-    return tuple(found)
+    found = authorities(text.encode())
+    return tuple((der, x509.load_der_x509_certificate(der).not_valid_after_utc.timestamp()) for der in found)
