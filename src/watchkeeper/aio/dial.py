@@ -32,5 +32,10 @@ def dial_text(host: str, port: int, problem: OSError) -> str:
     return f"{_where(host, port)}: connect: {text}"
 
 
+def authority(host: str, port: int) -> str:
+    """Host and port as they stand in a URL."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def _where(host: str, port: int) -> str:
-    return f"dial tcp [{host}]:{port}" if ":" in host else f"dial tcp {host}:{port}"
+    return f"dial tcp {authority(host, port)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from watchkeeper.aio.dial import authority
 from watchkeeper.meta.errors import ApiError
 
 _PREFERRED = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
@@ -23,11 +24,6 @@ class Kubelet:
     def authority(self) -> str:
         """Both, as they stand in a URL."""
         return authority(self.host, self.port)
-
-
-def authority(host: str, port: int) -> str:
-    """Host and port as they stand in a URL."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def kubelet_of(node: dict[str, Any]) -> Kubelet:
