@@ -197,7 +197,8 @@ class CompiledVersion:
     def errors_of_update(self, obj: Object, old: Object, errors: list[FieldError], warn: Warn) -> list[FieldError]:
         """The same for a changed object. What has not changed is not held against it."""
         correlation = Correlation(self.root, obj, old)
-        if not self._is_valid(obj):
+        valid = self._is_valid(obj)
+        if not valid:
             assert self._validator is not None
             errors += self._validator.errors(obj, "", correlation)
         if self.scale is not None:
@@ -207,7 +208,8 @@ class CompiledVersion:
             errors += self._embedded_errors(obj, "")
         errors += self._new_list_errors(obj, old)
         if self._rules is not None:
-            errors += self._rule_errors(self._rules, obj, old, correlation, errors, warn)
+            rules = self._rules_of_update(self._rules, old, valid=valid)
+            errors += self._rule_errors(rules, obj, old, correlation, errors, warn)
         return errors
 
     def errors_of_status(self, obj: Object, old: Object, errors: list[FieldError], warn: Warn) -> list[FieldError]:
@@ -221,7 +223,8 @@ class CompiledVersion:
             errors += self.scale.status_errors(obj)
         errors += self._new_list_errors(obj, old)
         if self._rules is not None:
-            errors += self._rule_errors(self._rules, obj, old, correlation, errors, warn)
+            rules = self._rules_of_update(self._rules, old, valid=self._is_valid(obj))
+            errors += self._rule_errors(rules, obj, old, correlation, errors, warn)
         return errors
 
     def _new_list_errors(self, obj: Object, old: Object) -> list[FieldError]:
@@ -231,8 +234,15 @@ class CompiledVersion:
         found = check(obj, "")
         return [] if found and check(old, "") else found
 
+    def _rules_of_update(self, rules: RuleSet, old: Object, *, valid: bool) -> RuleSet:
+        """Those to run: what is not held against an update may be of other types than the schema says.
+
+        `valid`: whether the new state fits the schema.
+        """
+        return rules if valid and (not rules.look_back or self._is_valid(old)) else self._strict_rules
+
+    @staticmethod
     def _rule_errors(
-        self,
         rules: RuleSet,
         obj: Object,
         old: Object | None,
@@ -242,7 +252,4 @@ class CompiledVersion:
     ) -> list[FieldError]:
         if any(error.type in _BLOCKING for error in errors):
             return [invalid("<nil>", None, _NOT_CHECKED)]
-        # Only what is not held against an update can be of other types than the schema says.
-        if old is not None and not (self._is_valid(obj) and (not rules.look_back or self._is_valid(old))):
-            rules = self._strict_rules
         return rules.errors(obj, old, correlation=correlation, warn=warn)
