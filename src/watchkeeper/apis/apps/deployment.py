@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.apis import printing, workloads
+from watchkeeper.apis.annotations import drop_annotations
 from watchkeeper.apis.apps.numbers import settle_number
 from watchkeeper.apis.apps.rollback import ROLLBACK_TO, rollback_target, validate_rollback_target
 from watchkeeper.apis.apps.rollout import STRATEGY_FORM, validate_rolling_deployment
@@ -56,11 +57,8 @@ def default_deployment(deployment: Object) -> None:
         settle_number(
             deployment, ROLLBACK_TO, f"failed to parse annotation[{ROLLBACK_TO}]={{text}} as int64: {{error}}"
         )
-    elif ROLLBACK_TO in annotations:
-        left = {name: text for name, text in annotations.items() if name != ROLLBACK_TO}
-        deployment["metadata"].pop("annotations")
-        if left:
-            deployment["metadata"]["annotations"] = left
+    else:
+        drop_annotations(deployment, {ROLLBACK_TO})
 
 
 def _spec_errors(deployment: Object, options: PodOptions) -> list[FieldError]:

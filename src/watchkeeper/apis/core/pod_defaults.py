@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from watchkeeper.apis.annotations import drop_annotations
 from watchkeeper.apis.core.pod_resources import default_pod_level_resources
 from watchkeeper.apis.core.volume_defaults import default_volumes
 from watchkeeper.apis.images import default_pull_policy
@@ -44,29 +45,16 @@ def default_pod(pod: Object) -> None:
 
 def default_pod_status(pod: Object) -> None:
     """Fill in a Pod outside of its spec."""
-    _drop_old_annotations(pod)
+    drop_annotations(pod, _OLD_ANNOTATIONS)
     status = pod.get("status")
     if status:
         _default_status(status)
 
 
-def _drop_old_annotations(obj: Object) -> None:
-    meta = obj.get("metadata")
-    annotations = meta.get("annotations") if meta else None
-    if not annotations or _OLD_ANNOTATIONS.isdisjoint(annotations):
-        return
-    assert meta is not None
-    kept = {name: text for name, text in annotations.items() if name not in _OLD_ANNOTATIONS}
-    if kept:
-        meta["annotations"] = kept
-    else:
-        del meta["annotations"]
-
-
 def default_pod_template(template: Object) -> None:
     """Fill in the template of a workload."""
     template.setdefault("metadata", {})
-    _drop_old_annotations(template)
+    drop_annotations(template, _OLD_ANNOTATIONS)
     default_pod_spec(template.setdefault("spec", {}))
 
 
