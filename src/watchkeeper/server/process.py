@@ -11,6 +11,7 @@ import signal
 import sys
 
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.server.huge_pages import HugePages
 from watchkeeper.server.logs import configure_logging
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.server import Server
@@ -56,7 +57,12 @@ async def _serve(options: ServeOptions) -> int:
     gc.collect()
     gc.freeze()
     gc.enable()
-    await stop.wait()
+    tasks = TaskOwner("process")
+    tasks.start("huge-pages", HugePages().keep())
+    try:
+        await stop.wait()
+    finally:
+        await tasks.close()
     log.info("stopping")
     await server.stop()
     return 0

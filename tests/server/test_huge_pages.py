@@ -1,0 +1,92 @@
+"""The heap of a server in huge pages, as far as the system makes them."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from watchkeeper.server import huge_pages
+from watchkeeper.server.huge_pages import GROWTH, HUGE, HugePages
+
+MAPS = """\
+00400000-0041f000 r--p 00000000 fe:00 260811                             /usr/bin/python3.11
+00946000-00c85000 rw-p 00545000 fe:00 260811                             /usr/bin/python3.11
+01a00000-02e51000 rw-p 00000000 00:00 0                                  [heap]
+7f0000000000-7f0000021000 rw-p 00000000 00:00 0
+7f0000021000-7f0004000000 ---p 00000000 00:00 0
+7f0004000000-7f0004500000 rw-p 00000000 00:00 0
+7f0004600000-7f0004601000 ---p 00000000 00:00 0
+7f0004601000-7f0004e01000 rw-p 00000000 00:00 0
+7f0004f00000-7f0005400000 rw-s 00000000 00:01 77                         /dev/shm/data.db-shm
+7f0005500000-7f0005b00000 rw-p 00000000 00:00 0                          [anon:arena]
+7f0005b00000-7f0005f00000 r-xp 00000000 00:00 0
+7ffc00000000-7ffc00800000 rw-p 00000000 00:00 0                          [stack]
+"""
+
+needs_huge_pages = pytest.mark.skipif(not huge_pages.offered(), reason="the system makes no huge pages of 2 MiB")
+
+
+def test_the_heap_is_the_whole_huge_pages_of_writable_memory_without_a_name_and_no_stack() -> None:
+    assert list(huge_pages.heap(MAPS.splitlines())) == [
+        (0x01A00000, 0x02E00000),
+        (0x7F0004000000, 0x7F0004400000),
+    ]
+
+
+def test_a_mapping_without_a_whole_huge_page_is_left_alone() -> None:
+    assert list(huge_pages.heap([f"{HUGE - 4096:x}-{2 * HUGE - 4096:x} rw-p 00000000 00:00 0 "])) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "size", "expected"),
+    [
+        ("always [madvise] never\n", "2097152\n", True),
+        ("[always] madvise never\n", "2097152\n", True),
+        ("always madvise [never]\n", "2097152\n", False),
+        ("always [madvise] never\n", "536870912\n", False),
+        (None, "2097152\n", False),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="these are settings of Linux")
+def test_the_setting_of_the_system_is_respected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str | None, size: str, expected: bool
+) -> None:
+    monkeypatch.setattr(huge_pages, "_SETTING", tmp_path / "enabled")
+    monkeypatch.setattr(huge_pages, "_SIZE", tmp_path / "hpage_pmd_size")
+    if setting is not None:
+        (tmp_path / "enabled").write_text(setting)
+    (tmp_path / "hpage_pmd_size").write_text(size)
+    assert huge_pages.offered() is expected
+
+
+def test_the_heap_is_joined_at_first_and_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined: list[float] = []
+    size = 0.0
+
+    async def run() -> None:
+        nonlocal size
+        pages = HugePages()
+        for now in (5.0, 5.9, 6.0, 6.5, 4.0, 4.9, 5.0):
+            size = now
+            await pages.look()
+
+    monkeypatch.setattr(huge_pages, "_resident", lambda: int(size * GROWTH))
+    monkeypatch.setattr(huge_pages, "join_heap", lambda: joined.append(size))
+    asyncio.run(run())
+    assert joined == [5.0, 6.0, 5.0]
+
+
+@needs_huge_pages
+def test_memory_of_a_process_is_joined_and_keeps_what_it_held() -> None:
+    program = """
+import re
+from watchkeeper.server.huge_pages import join_heap
+held = [str(number) * 20 for number in range(300_000)]
+join_heap()
+assert held == [str(number) * 20 for number in range(300_000)]
+print(re.search(r"AnonHugePages: *([0-9]+) kB", open("/proc/self/smaps_rollup").read())[1])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert int(done.stdout) * 1024 >= 8 * HUGE
