@@ -58,7 +58,7 @@ def binding(node: str, kind: str = "Node", **own: str) -> Object:
 
 def test_bindings_get_the_labels_of_the_node() -> None:
     assert labels(binding("n"), "binding") == {ZONE: "z1", REGION: "r1"}
-    assert labels(binding("n", **{ZONE: "mine"}), "binding") == {ZONE: "mine", REGION: "r1"}
+    assert labels(binding("n", **{ZONE: "mine", "own": "o"}), "binding") == {ZONE: "z1", REGION: "r1", "own": "o"}
     assert labels(binding("n"), "binding", later=True) == {ZONE: "z1", REGION: "r1"}
     assert labels(binding("bare"), "binding") == {}
     assert labels(binding("none"), "binding") == {}
@@ -68,4 +68,6 @@ def test_bindings_get_the_labels_of_the_node() -> None:
 
 def test_new_pods_that_have_a_node_get_them_too() -> None:
     assert labels({"metadata": {"name": "p"}, "spec": {"nodeName": "n"}}) == {ZONE: "z1", REGION: "r1"}
+    mine = {"metadata": {"name": "p", "labels": {ZONE: "mine"}}, "spec": {"nodeName": "n"}}
+    assert labels(mine) == {ZONE: "z1", REGION: "r1"}
     assert labels({"metadata": {"name": "p"}, "spec": {}}) is None

@@ -19,7 +19,7 @@ LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 class PodTopologyLabels(BasePlugin):
     """Copies a node's topology labels to the Bindings of its Pods, and to new Pods that are on it already.
 
-    Labels that an object has itself stay; those of a Binding are taken over by the Pod.
+    The node knows better than the object what they are. A Pod takes those of its Binding over where it has none.
     """
 
     name = "PodTopologyLabels"
@@ -51,7 +51,7 @@ class PodTopologyLabels(BasePlugin):
         if copied:
             assert attributes.obj is not None
             meta: Object = attributes.obj.setdefault("metadata", {})
-            meta["labels"] = {**copied, **(meta.get("labels") or {})}
+            meta["labels"] = {**(meta.get("labels") or {}), **copied}
 
 
 def _node_name(attributes: Attributes) -> str | None:
