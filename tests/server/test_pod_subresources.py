@@ -99,6 +99,15 @@ def test_an_eviction_knows_one_stage_to_leave_out(server: Handle) -> None:
     assert "deletionTimestamp" not in server.request("GET", f"{PODS}/stages")["metadata"]
 
 
+def test_an_eviction_reads_its_pod(server: Handle) -> None:
+    running(server, "unread")
+    unread = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
+    error = refused(server, "POST", f"{PODS}/unread/eviction", evict("unread", **unread))
+    assert error.status == 422
+    assert "can not be set for pod eviction, try after removing the option" in str(error)
+    assert conditions(server, "unread") == ["Ready"]
+
+
 def test_an_eviction_owns_what_it_takes_from_a_budget(server: Handle) -> None:
     running(server, "counted", app="counted")
     path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"

@@ -9,7 +9,7 @@ from watchkeeper.apis.core.pod_binding import BindingError, bind, validate_bindi
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import aggregate
-from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.meta.gvk import GroupKind, GroupResource
 from watchkeeper.registry.delete_options import read_delete_options
 from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.metadata import now_text
@@ -115,6 +115,8 @@ class EvictionStore:
         """Evict a Pod. Raises a 429 when a budget forbids it now."""
         if (obj.get("metadata") or {}).get("name") != name:
             raise errors.bad_request(eviction_rules.NAME_MISMATCH)
+        if wrong := eviction_rules.check_options(obj):
+            raise errors.invalid(GroupKind("policy", "Eviction"), name, wrong)
         try:
             chosen = eviction_rules.delete_options(obj, ["All"] if options.dry_run else [])
         except ValueError as error:

@@ -15,6 +15,7 @@ from watchkeeper.apis.core.pod_conditions import is_ready, set_condition
 from watchkeeper.apis.validation.selectors import selector_matches
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupResource
 
 Object = dict[str, Any]
@@ -26,6 +27,7 @@ _VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
 _MAX_UNCONFIRMED = 2000
 """Evictions that the budget's controller may be behind with."""
 _BUDGETS = GroupResource("policy", "poddisruptionbudget")
+_UNREADABLE = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
 def delete_options(eviction: Mapping[str, Any], dry_run: list[str]) -> Object:
@@ -42,6 +44,15 @@ def delete_options(eviction: Mapping[str, Any], dry_run: list[str]) -> Object:
         shown = " and ".join(f"[{' '.join(values)}]" for values in (dry_run, own))
         raise ValueError(f"Non-matching dry-run options in request and content: {shown}")
     return options
+
+
+def check_options(eviction: Mapping[str, Any]) -> list[FieldError]:
+    """What is wrong with the options of the deletion: an eviction has to read the Pod."""
+    if not (eviction.get("deleteOptions") or {}).get(_UNREADABLE):
+        return []
+    return [
+        invalid(f"deleteOptions.{_UNREADABLE}", True, "can not be set for pod eviction, try after removing the option")
+    ]
 
 
 def has_ended(pod: Mapping[str, Any]) -> bool:
