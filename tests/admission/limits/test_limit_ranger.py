@@ -171,6 +171,17 @@ def test_a_pod_is_bounded_by_what_its_containers_ask_for_together() -> None:
     assert refusal(plugin, asking(*two[:1])) == ""
 
 
+def test_of_what_a_pod_asks_for_as_a_whole_cpu_and_memory_count() -> None:
+    plugin = ranger(limit_range({"type": "Pod", "max": {"cpu": "1", "hugepages-2Mi": "2Mi"}}))
+    whole = asking(container("a"))
+    assert whole.obj is not None
+    whole.obj["spec"]["resources"] = {"limits": {"cpu": "2", "hugepages-2Mi": "4Mi"}}
+    assert refusal(plugin, whole) == (
+        "[maximum cpu usage per Pod is 1, but limit is 2, "
+        "maximum hugepages-2Mi usage per Pod is 2Mi.  No limit is specified]"
+    )
+
+
 def test_claims_are_bounded_whenever_they_are_written() -> None:
     plugin = ranger(
         limit_range({"type": "PersistentVolumeClaim", "min": {"storage": "1Gi"}, "max": {"storage": "2Gi"}})

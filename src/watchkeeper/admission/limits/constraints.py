@@ -43,13 +43,13 @@ def claim_faults(limit: Limit, requests: Resources) -> Iterator[str]:
 
 
 def pod_resources(spec: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """What a Pod asks for as a whole: what its containers do together, unless it says so itself."""
+    """What a Pod asks for as a whole: what its containers do together, unless it says so itself of CPU or memory."""
     found: dict[str, dict[str, str]] = {}
     own = spec.get("resources") or {}
     for field in ("requests", "limits"):
         total = container_sums(spec, field)
         for name, text in (own.get(field) or _NONE).items():
-            if name in _POD_LEVEL or name.startswith("hugepages-"):
+            if name in _POD_LEVEL:
                 total[name] = text
         found[field] = total
     return found
