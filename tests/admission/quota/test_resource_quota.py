@@ -187,6 +187,15 @@ def test_scopes_choose_the_pods_that_count(spec: Object, inside: Object, outside
     assert store.used() == {"pods": "1"}
 
 
+def test_a_scope_that_cannot_be_understood_is_an_error() -> None:
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["A b"]}
+    store = Store(quota({"configmaps": "9"}, scopeSelector={"matchExpressions": [scope]}))
+    assert judged(store, request(pod()))[0].startswith(
+        "error matching scopes of quota q, err: error on matching scope {PriorityClass In [A b]}: "
+        'failed to parse and convert selector: values[0][PriorityClass]: Invalid value: "A b": '
+    )
+
+
 def test_services_are_counted_by_type_also_when_it_changes() -> None:
     hard = {"services": "5", "services.nodeports": "2", "services.loadbalancers": "1"}
     store = Store(quota(hard))

@@ -13,7 +13,7 @@ from watchkeeper.apis.core.pod_resources import is_pod_level_resource, qos_class
 from watchkeeper.apis.printing import parse_time
 from watchkeeper.apis.validation.resources import is_extended_resource, is_native_resource
 from watchkeeper.meta.gvk import GroupResource
-from watchkeeper.meta.labels import SelectorError, from_spec
+from watchkeeper.meta.labels import from_spec
 
 _PODS = GroupResource("", "pods")
 _COUNT = count_name(_PODS)
@@ -148,10 +148,7 @@ def _has_priority(selector: ScopeSelector, priority_class: str) -> bool:
     if operator == "Exists":
         return bool(priority_class)
     requirement = {"key": "PriorityClass", "operator": operator, "values": selector.get("values")}
-    try:
-        wanted = from_spec({"matchExpressions": [requirement]})
-    except SelectorError:
-        return False
+    wanted = from_spec({"matchExpressions": [requirement]})
     return wanted.matches({"PriorityClass": priority_class} if priority_class else {})
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from watchkeeper.admission.quota import amounts
 from watchkeeper.admission.quota.amounts import Amounts
 from watchkeeper.admission.quota.evaluator import Evaluator, Object, ScopeSelector
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.labels import SelectorError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,21 @@ class Quota:
         return replace(self, used=used)
 
     def covers(self, evaluator: Evaluator, obj: Object) -> bool:
-        """Whether an object counts: some of the quota's resources are about it, and it is in all of its scopes."""
-        if not evaluator.matching(self.hard):
-            return False
-        return all(evaluator.in_scope(selector, obj) for selector in scopes_of(self.obj))
+        """Whether an object counts: some of the quota's resources are about it, and it is in all of its scopes.
+
+        Raises a 500 for a scope that cannot be understood.
+        """
+        inside = [self._is_in(selector, evaluator, obj) for selector in scopes_of(self.obj)]
+        return all(inside) and bool(evaluator.matching(self.hard))
+
+    def _is_in(self, selector: ScopeSelector, evaluator: Evaluator, obj: Object) -> bool:
+        try:
+            return evaluator.in_scope(selector, obj)
+        except SelectorError as error:
+            values = " ".join(selector.get("values") or ())
+            scope = f"{{{selector['scopeName']} {selector.get('operator') or ''} [{values}]}}"
+            why = f"error on matching scope {scope}: failed to parse and convert selector: {error}"
+            raise ApiError(500, "", f"error matching scopes of quota {self.name}, err: {why}") from error
 
     def written(self) -> dict[str, Any]:
         """The ResourceQuota with what is now in use."""
