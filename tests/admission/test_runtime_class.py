@@ -103,3 +103,7 @@ def test_tolerations_that_others_cover_are_dropped() -> None:
 )
 def test_a_class_that_no_request_can_ask_for_is_a_failure(name: str, problems: str) -> None:
     assert outcome(runtimeClassName=name) == f'invalid resource name "{name}": [{problems}]'
+
+
+def test_a_class_needs_a_name() -> None:
+    assert outcome(runtimeClassName="") == "resource name may not be empty"

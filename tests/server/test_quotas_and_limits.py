@@ -42,6 +42,18 @@ def test_limits_apply_to_the_very_next_pod() -> None:
         assert note == "LimitRanger plugin set: cpu request for container c; cpu limit for container c"
 
 
+def test_a_pod_asks_as_a_whole_for_what_its_containers_have_got() -> None:
+    limits = [{"type": "Container", "defaultRequest": {"memory": "1Gi"}}]
+    with Server(storage="memory:") as server:
+        server.request("POST", f"{BASE}/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": limits}})
+        limited = pod("p")
+        limited["spec"]["resources"] = {"limits": {"cpu": "1"}}
+        assert server.request("POST", f"{BASE}/pods", limited)["spec"]["resources"] == {
+            "limits": {"cpu": "1"},
+            "requests": {"cpu": "1", "memory": "1Gi"},
+        }
+
+
 def test_the_controller_counts_and_admission_charges() -> None:
     with Server(storage="memory:", controllers=("namespace", "resourcequota")) as server:
         server.request("POST", f"{BASE}/pods", pod("first"))

@@ -76,7 +76,9 @@ class RuntimeClass(BasePlugin):
             raise forbidden(attributes, f"{_PREFIX}{why}")
 
     async def _class(self, attributes: Attributes) -> Object:
-        name = _class_name(attributes) or ""
+        name = _class_name(attributes)
+        if not name:
+            raise ApiError(500, "", "resource name may not be empty")
         if problems := is_path_segment_name(name):
             raise ApiError(500, "", f"invalid resource name {go_quote(name)}: [{' '.join(problems)}]")
         found = await self._find(name)

@@ -11,6 +11,7 @@ from watchkeeper.apis.core.pod_create import prepare_for_create
 from watchkeeper.apis.core.pod_defaults import default_pod, default_pod_status
 from watchkeeper.apis.core.pod_features import without_disabled_fields
 from watchkeeper.apis.core.pod_parts import PARTS
+from watchkeeper.apis.core.pod_resources import default_pod_level_resources
 from watchkeeper.apis.core.pod_status_validation import validate_pod_status_update
 from watchkeeper.apis.core.pod_table import TABLE
 from watchkeeper.apis.core.pod_validation import validate_pod_metadata_update, validate_pod_update
@@ -47,6 +48,11 @@ def selectable_fields(pod: Object) -> Mapping[str, str]:
         "status.podIP": (addresses[0].get("ip") or "") if addresses else "",
         "status.nominatedNodeName": status.get("nominatedNodeName") or "",
     }
+
+
+def _complete_new(pod: Object) -> None:
+    """Readers fill in what the Pod asks for as a whole, with what admission has given to its containers."""
+    default_pod_level_resources(pod["spec"])
 
 
 def grace_period(pod: Object, options: Mapping[str, Any]) -> int:
@@ -125,6 +131,7 @@ BEHAVIORS = [
         KindBehavior(
             kind=GroupKind("", "Pod"),
             prepare_for_create=prepare_for_create,
+            complete_new=_complete_new,
             prepare_for_status_update=_prepare_for_status_update,
             validate=_NEW.validate,
             validate_update=validate_pod_update,
