@@ -50,7 +50,7 @@ def validate_log_options(options: Object) -> list[FieldError]:
     if options.get("limitBytes", 1) < 1:
         wrong.append(invalid("limitBytes", options["limitBytes"], _POSITIVE))
     if "sinceSeconds" in options and "sinceTime" in options:
-        wrong.append(forbidden("", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+        wrong.append(forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
     elif options.get("sinceSeconds", 1) < 1:
         wrong.append(invalid("sinceSeconds", options["sinceSeconds"], _POSITIVE))
     if "stream" in options:
