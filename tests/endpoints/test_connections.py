@@ -25,6 +25,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def own_address() -> str:
+    """An address of this machine that others can reach it at; a datagram socket finds it without sending anything."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("198.51.100.1", 9))
+        except OSError:
+            pytest.skip("this machine has no address besides its loopback ones")
+        return str(probe.getsockname()[0])
+
+
 CLOSED = free_port()
 REFUSED = f"dial tcp 127.0.0.1:{CLOSED}: connect: connection refused"
 
@@ -96,25 +106,47 @@ def test_a_connection_has_to_be_an_upgrade_and_then_somebody_has_to_answer(serve
     assert told(ask(server, f"{PODS}/odd/{subresource}")) == (500, nowhere)
 
 
-def test_a_proxy_leads_to_the_kubelet_or_another_port_of_its_node(server: Handle) -> None:
-    proxied = f"error trying to reach service: {REFUSED}"
-    for name in ("internal", f"https:internal:{CLOSED}"):
-        assert told(ask(server, f"/api/v1/nodes/{name}/proxy/healthz")) == (503, proxied)
-    assert told(ask(server, "/api/v1/nodes/internal/proxy/", UPGRADE)) == (500, f"error dialing backend: {REFUSED}")
+@pytest.fixture(scope="module")
+def own(server: Handle) -> str:
+    """The address of a node that is this machine."""
+    address = own_address()
+    server.request("POST", "/api/v1/nodes", node("own", ("InternalIP", address)))
+    return address
+
+
+def test_a_proxy_leads_to_the_kubelet_or_another_port_of_its_node(server: Handle, own: str) -> None:
+    refused = f"dial tcp {own}:{CLOSED}: connect: connection refused"
+    for name in ("own", f"https:own:{CLOSED}"):
+        proxied = (503, f"error trying to reach service: {refused}")
+        assert told(ask(server, f"/api/v1/nodes/{name}/proxy/healthz")) == proxied
+    assert told(ask(server, "/api/v1/nodes/own/proxy/", UPGRADE)) == (500, f"error dialing backend: {refused}")
     far = "error trying to reach service: dial tcp: address 99999: invalid port"
-    assert told(ask(server, "/api/v1/nodes/internal:99999/proxy/")) == (503, far)
+    assert told(ask(server, "/api/v1/nodes/own:99999/proxy/")) == (503, far)
 
 
-def test_where_somebody_listens_it_is_said_that_nothing_is_passed_on(server: Handle) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        path = f"/api/v1/nodes/internal:{listener.getsockname()[1]}/proxy/"
+@pytest.mark.parametrize("name", ["internal", "labeled", "internal:80"])
+def test_a_proxy_leads_to_no_node_at_a_loopback_address(server: Handle, name: str) -> None:
+    for path in ("", "/", "/healthz"):
+        assert told(ask(server, f"/api/v1/nodes/{name}/proxy{path}")) == (400, "address not allowed")
+
+
+def test_a_proxy_leads_to_no_node_whose_name_nobody_knows(server: Handle) -> None:
+    server.request("POST", "/api/v1/nodes", node("unknown", ("Hostname", "nobody.invalid")))
+    message = "lookup nobody.invalid: no such host"
+    assert told(ask(server, "/api/v1/nodes/unknown/proxy/")) == (400, message)
+
+
+def test_where_somebody_listens_it_is_said_that_nothing_is_passed_on(server: Handle, own: str) -> None:
+    with socket.create_server((own, 0)) as listener:
+        path = f"/api/v1/nodes/own:{listener.getsockname()[1]}/proxy/"
         message = "error trying to reach service: watchkeeper passes no requests on"
         assert told(ask(server, path)) == (503, message)
 
 
-def test_the_root_of_what_is_proxied_has_a_slash(server: Handle) -> None:
-    answer = ask(server, "/api/v1/nodes/internal/proxy?a=b")
-    assert (answer.status_code, answer.headers["location"]) == (301, "/api/v1/nodes/internal/proxy/?a=b")
+def test_the_root_of_what_is_proxied_has_a_slash(server: Handle, own: str) -> None:
+    answer = ask(server, "/api/v1/nodes/own/proxy?a=b")
+    assert own
+    assert (answer.status_code, answer.headers["location"]) == (301, "/api/v1/nodes/own/proxy/?a=b")
     assert answer.content == b""
 
 

@@ -23,6 +23,15 @@ async def dial_problem(host: str, port: int, *, timeout: float = DIAL_TIMEOUT) -
     return ""
 
 
+async def addresses_of(host: str) -> list[str]:
+    """The addresses of a host. Raises ValueError telling that there is no such host."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise ValueError(f"lookup {host}: no such host") from None
+    return [str(address[0]) for *_, address in found]
+
+
 def dial_text(host: str, port: int, problem: OSError) -> str:
     """The text of a failed attempt to connect."""
     if isinstance(problem, socket.gaierror):

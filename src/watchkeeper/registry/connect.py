@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import urlencode
 
-from watchkeeper.aio.dial import dial_problem
+from watchkeeper.aio.dial import addresses_of, dial_problem
 from watchkeeper.apis.core.pod_logs import log_options, validate_log_options
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
@@ -118,6 +118,12 @@ class NodeProxy:
         """Raise what keeps the node from being reached."""
         scheme, name, port = _proxied(request, "node")
         kubelet = await _kubelet(self.nodes, ctx, name, "nodes")
+        try:
+            addresses = await addresses_of(kubelet.host)
+        except ValueError as error:
+            raise errors.bad_request(str(error)) from None
+        for address in addresses:
+            _check_address(address)
         raise await _proxy_problem(request, scheme, kubelet.host, port or str(kubelet.port))
 
 
@@ -217,6 +223,12 @@ async def _kubelet(nodes: Store, ctx: Context, name: str, asked_for: str = "pods
 def _pod_address(pod: Object) -> str:
     addresses: list[Object] = (pod.get("status") or {}).get("podIPs") or []
     text: str = addresses[0].get("ip", "") if addresses else ""
+    _check_address(text)
+    return text
+
+
+def _check_address(text: str) -> None:
+    """Nothing is proxied to addresses that mean something to this machine alone. Raises a 400."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -229,7 +241,6 @@ def _pod_address(pod: Object) -> str:
         or text == "255.255.255.255"
     ):
         raise errors.bad_request("address not allowed")
-    return text
 
 
 async def _no_backend(host: str, port: int) -> ApiError:
