@@ -83,7 +83,7 @@ def refused(server: Handle, method: str, path: str, body: Any = None, content_ty
         (
             "sinceSeconds=1&sinceTime=2020-01-01T00:00:00Z",
             422,
-            'PodLogOptions "a" is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified',
+            "is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified",
         ),
         ("stream=All", 422, "stream: Forbidden: may not be specified"),
         ("sinceSeconds=1&sinceTime=", 422, "at most one of `sinceTime` or `sinceSeconds` may be specified"),
