@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -10,7 +12,9 @@ import pytest
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 
+Object = dict[str, Any]
 ENDPOINTS = "/api/v1/namespaces/default/endpoints"
+PODS = "/api/v1/namespaces/default/pods"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 
@@ -20,9 +24,9 @@ def server() -> Iterator[Handle]:
         yield running
 
 
-def warning(server: Handle, method: str, path: str, **headers: str) -> str:
+def warning(server: Handle, method: str, path: str, body: bytes = b"{}", **headers: str) -> str:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    body = b"" if method == "DELETE" else b"{}"
+    body = b"" if method == "DELETE" else body
     answer = httpx.request(
         method, server.url + path, headers={"Authorization": f"Bearer {server.token}", **named}, content=body
     )
@@ -45,3 +49,27 @@ def test_deleting_jobs_warns_of_the_pods_that_stay_unless_somebody_says_what_bec
     for query in ("", "?dryRun=All"):
         assert "child pods are preserved" in warning(server, "DELETE", JOBS + query)
     assert warning(server, "DELETE", f"{JOBS}?propagationPolicy=Background") == ""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "own", "pods", "warns"),
+    [
+        ("unconfined", None, None, True),
+        ("unconfined", None, {"type": "Unconfined"}, False),
+        ("unconfined", {"type": "RuntimeDefault"}, None, False),
+        ("nonsense", None, {"type": "Unconfined"}, True),
+    ],
+)
+def test_annotations_with_profiles_warn_even_where_the_pod_is_refused(
+    server: Handle, annotation: str, own: Object | None, pods: Object | None, warns: bool
+) -> None:
+    key = "container.apparmor.security.beta.kubernetes.io/c"
+    container = {"name": "c", "image": "i", "securityContext": {"appArmorProfile": own} if own else {}}
+    spec = {"containers": [container], "imagePullSecrets": [{}]}
+    if pods is not None:
+        spec["securityContext"] = {"appArmorProfile": pods}
+    pod = {"metadata": {"name": "p", "annotations": {key: annotation}}, "spec": spec}
+    told = warning(server, "POST", f"{PODS}?dryRun=All", json.dumps(pod).encode())
+    expected = f"metadata.annotations[{key}]: deprecated since v1.30; use the "
+    assert told.startswith(f'299 - "{expected}') is warns
+    assert (expected in told) is warns

@@ -82,6 +82,8 @@ class KindBehavior:
     """Whether hooks and defaults change nothing below the second level of an object (`spec.FIELD`) that the old state
     has as well, so that a new state may share with the old what a patch leaves alone."""
     validate_status_update: Callable[[Object, Object], list[FieldError]] | None = None
+    warnings_as_sent: Callable[[Object], list[str]] | None = None
+    """Warnings about a new object before it is prepared: its writer hears of them even when it turns out invalid."""
     warnings_on_create: Callable[[Object], list[str]] = _no_warnings
     warnings_on_update: Callable[[Object, Object], list[str]] = _no_warnings
     warnings_on_status_update: Callable[[Object], list[str]] = _no_warnings

@@ -139,6 +139,9 @@ class Strategy:
     def before_create(self, ctx: Context, obj: Object) -> None:
         """Make a decoded, defaulted object ready to be stored, in place. Raises Invalid."""
         meta = metadata_of(obj)
+        if self.behavior.warnings_as_sent is not None:
+            for text in self.behavior.warnings_as_sent(obj):
+                ctx.warn(text)
         self.prepare_for_create(obj, meta)
         found = self.validate(obj, meta)
         if found:

@@ -7,7 +7,7 @@ from typing import Any
 
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.core.new_pods import NewPods
-from watchkeeper.apis.core.pod_create import prepare_for_create
+from watchkeeper.apis.core.pod_create import apparmor_warnings, prepare_for_create
 from watchkeeper.apis.core.pod_defaults import default_pod, default_pod_status
 from watchkeeper.apis.core.pod_features import without_disabled_fields
 from watchkeeper.apis.core.pod_parts import PARTS
@@ -138,6 +138,7 @@ BEHAVIORS = [
             validate_metadata_update=validate_pod_metadata_update,
             shares_parts=True,
             validate_status_update=validate_pod_status_update,
+            warnings_as_sent=apparmor_warnings,
             warnings_on_create=_warnings_on_create,
             warnings_on_status_update=_status_warnings,
             selectable_fields=selectable_fields,

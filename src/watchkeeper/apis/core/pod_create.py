@@ -12,6 +12,8 @@ from watchkeeper.apis.core.security_validation import validate_apparmor_field
 
 Object = dict[str, Any]
 
+APPARMOR_DEPRECATED = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+
 _LOCALHOST = "localhost/"
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
@@ -61,22 +63,42 @@ def _add_label_keys(term: Object, field: str, operator: str, labels: Mapping[str
         selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *added]
 
 
+def apparmor_warnings(pod: Object) -> list[str]:
+    """Warnings about annotations that give containers AppArmor profiles other than their Pod's."""
+    found = _annotated(pod.get("spec") or {}, pod["metadata"])
+    return [f"metadata.annotations[{key}]: {APPARMOR_DEPRECATED}" for _, key, _ in found]
+
+
 def _sync_apparmor(spec: Object, meta: Object) -> None:
     """An AppArmor profile that an annotation gives becomes the container's field, if that is not set."""
+    for container, _, profile in _annotated(spec, meta):
+        if profile is not None:
+            container.setdefault("securityContext", {})["appArmorProfile"] = profile
+
+
+def _annotated(spec: Object, meta: Object) -> list[tuple[Object, str, Object | None]]:
+    """Containers without a profile, the annotations that give them one, and that, None where it makes no sense.
+
+    Those with the profile that the Pod has are left out.
+    """
     annotations: Mapping[str, str] = meta.get("annotations") or {}
     if not any(key.startswith(APPARMOR_CONTAINER) for key in annotations):
-        return
+        return []
     if (spec.get("os") or {}).get("name") == "windows":
-        return
+        return []
     pod_profile = (spec.get("securityContext") or {}).get("appArmorProfile")
+    found: list[tuple[Object, str, Object | None]] = []
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for container in spec.get(kind) or ():
             key = APPARMOR_CONTAINER + (container.get("name") or "")
             if key not in annotations or (container.get("securityContext") or {}).get("appArmorProfile") is not None:
                 continue
             profile = profile_of_annotation(annotations[key])
-            if profile is not None and not validate_apparmor_field(profile, "") and profile != pod_profile:
-                container.setdefault("securityContext", {})["appArmorProfile"] = profile
+            if profile is None or validate_apparmor_field(profile, ""):
+                found.append((container, key, None))
+            elif profile != pod_profile:
+                found.append((container, key, profile))
+    return found
 
 
 def profile_of_annotation(annotation: str) -> Object | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from watchkeeper.apis.core.node_labels import node_label_message, node_selector_term_warnings
 from watchkeeper.apis.core.pod_annotations import APPARMOR_CONTAINER, SECCOMP_CONTAINER, SECCOMP_POD
-from watchkeeper.apis.core.pod_create import profile_of_annotation
+from watchkeeper.apis.core.pod_create import APPARMOR_DEPRECATED, profile_of_annotation
 from watchkeeper.apis.core.volume_warnings import volume_warnings
 from watchkeeper.apis.core.windows_validation import each_container
 from watchkeeper.apis.quantities import NANO, amount
@@ -38,7 +38,6 @@ _RARE_FIELDS = frozenset(
 )
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
 _SECCOMP = 'non-functional in v1.27+; use the "seccompProfile" field instead'
-_APPARMOR = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 
 
 def warnings_for_pod(pod: Object) -> list[str]:
@@ -170,16 +169,11 @@ def _profile_warnings(spec: Object, annotations: Mapping[str, str], prefix: str,
         if SECCOMP_CONTAINER + name in annotations and not own.get("seccompProfile"):
             found.append(f"{at}[{SECCOMP_CONTAINER}{name}]: {_SECCOMP}")
         annotation = annotations.get(APPARMOR_CONTAINER + name)
-        if annotation is None:
+        if annotation is None or not template:  # new Pods are told while the annotation is turned into the field
             continue
         field, told = own.get("appArmorProfile"), profile_of_annotation(annotation)
-        if template:
-            warned = not field and (pod.get("appArmorProfile") is None or pod.get("appArmorProfile") != told)
-        else:
-            # In a pod, the field has been filled in from the annotation by now.
-            warned = told is None or (field is not None and field == told)
-        if warned:
-            found.append(f"{at}[{APPARMOR_CONTAINER}{name}]: {_APPARMOR}")
+        if not field and (pod.get("appArmorProfile") is None or pod.get("appArmorProfile") != told):
+            found.append(f"{at}[{APPARMOR_CONTAINER}{name}]: {APPARMOR_DEPRECATED}")
     return found
 
 
