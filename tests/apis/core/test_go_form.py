@@ -55,6 +55,7 @@ def test_a_refused_change_of_a_pod_shows_what_changed() -> None:
     old = created(pod())
     told = update(old, {**old, "spec": {**old["spec"], "hostname": "h"}}).errors
     assert told[0].startswith("spec: Forbidden: pod updates may not change fields other than ")
+    assert "InitContainers" not in update(old, pod(hostname="h", initContainers=[])).errors[0]
     assert "\n-" + ' "Hostname": "",' + "\n+" + ' "Hostname": "h",\n' in told[0]
 
 

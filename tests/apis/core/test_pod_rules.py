@@ -188,6 +188,10 @@ def test_gates_are_only_removed() -> None:
     assert update(old, pod(schedulingGates=[{"name": "c"}])).errors == [
         "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'c'"
     ]
+    twice = update(old, pod(schedulingGates=[{"name": "c"}, {"name": "c"}])).errors
+    assert [error for error in twice if "only deletion" in error] == [
+        "spec.schedulingGates[1].name: Forbidden: only deletion is allowed, but found new scheduling gate 'c'"
+    ]
 
 
 def test_status_writers_change_the_status_alone() -> None:

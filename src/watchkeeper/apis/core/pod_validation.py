@@ -170,14 +170,15 @@ def _without_seconds(toleration: Object) -> dict[str, Any]:
 
 
 def _gate_changes(new: Sequence[Object], old: Sequence[Object]) -> list[FieldError]:
-    before = {gate.get("name") for gate in old}
+    """Names that are new, told once, at the last place where they stand."""
+    added = {gate.get("name") or "": i for i, gate in enumerate(new)}
+    for gate in old:
+        added.pop(gate.get("name") or "", None)
     return [
         forbidden(
-            f"spec.schedulingGates[{i}].name",
-            f"only deletion is allowed, but found new scheduling gate '{gate.get('name') or ''}'",
+            f"spec.schedulingGates[{i}].name", f"only deletion is allowed, but found new scheduling gate '{name}'"
         )
-        for i, gate in enumerate(new)
-        if gate.get("name") not in before
+        for name, i in added.items()
     ]
 
 
@@ -186,7 +187,9 @@ def _with_changeable_fields_restored(spec: Object, old: Object) -> dict[str, Any
     munged = cast(dict[str, Any], copy.copy(spec))
     for kind in ("containers", "initContainers"):
         before = old.get(kind) or ()
-        if spec.get(kind):
+        if not spec.get(kind):
+            munged.pop(kind, None)
+        else:
             munged[kind] = [_with(c, "image", b.get("image")) for c, b in zip(spec[kind], before, strict=True)]
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
         munged = _with(munged, name, old.get(name))
