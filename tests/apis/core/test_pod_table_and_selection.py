@@ -49,6 +49,18 @@ def with_status(status: Any, *, metadata: Any = None, **spec: Any) -> Any:
             "0/1",
             "Signal:9",
         ),
+        (
+            {
+                "phase": "Running",
+                "containerStatuses": [
+                    running(False, state={"terminated": {"exitCode": 0, "reason": "Completed"}}),
+                    running(False, name="b", state={"terminated": {"exitCode": 2, "reason": "Error"}}),
+                    running(name="c"),
+                ],
+            },
+            "1/1",
+            "Error",
+        ),
     ],
 )
 def test_what_a_pod_is_doing(status: Any, ready: str, text: str) -> None:
@@ -65,6 +77,23 @@ def test_init_containers_come_first() -> None:
     }
     init = [{"name": "one", "image": "i:1"}, {"name": "two", "image": "i:1"}]
     assert row(with_status(status, initContainers=init), NOW)["Status"] == "Init:0/2"
+
+
+def test_restarts_of_sidecars_count_as_far_as_initialization_has_come() -> None:
+    sidecars = [{"name": name, "image": "i:1", "restartPolicy": "Always"} for name in ("one", "two", "three")]
+    begun = {"restartCount": 1, "state": {"running": {}}}
+    status = {
+        "phase": "Running",
+        "conditions": [{"type": "Initialized", "status": "True"}],
+        "initContainerStatuses": [
+            {"name": "one", "started": True, "ready": True, **begun},
+            {"name": "two", "started": False, **begun},
+            {"name": "three", "started": True, **begun},
+        ],
+        "containerStatuses": [running(restartCount=3)],
+    }
+    cells = row(with_status(status, initContainers=sidecars), NOW)
+    assert (cells["Ready"], cells["Restarts"]) == ("2/4", "5")
 
 
 def test_a_pod_on_its_way_out_is_terminating() -> None:

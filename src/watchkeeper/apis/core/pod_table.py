@@ -50,6 +50,8 @@ class _Summary:
         self.ready = 0
         self.restarts = 0
         self.last_restart = 0.0
+        self.sidecar_restarts = 0
+        self.last_sidecar_restart = 0.0
         self.reason: str = self.status.get("reason") or self.status.get("phase") or ""
         init = {container.get("name"): container for container in self.spec.get("initContainers") or ()}
         self.sidecars = {name for name, container in init.items() if is_restartable_init(container)}
@@ -69,15 +71,16 @@ class _Summary:
 
     def _note_restarts(self, container: Status) -> None:
         self.restarts += container.get("restartCount") or 0
-        ended = (container.get("lastState") or {}).get("terminated")
-        if ended is not None and ended.get("finishedAt"):
-            self.last_restart = max(self.last_restart, printing.parse_time(ended["finishedAt"]))
+        self.last_restart = max(self.last_restart, _last_end(container))
 
     def _read_init_containers(self) -> bool:
         """Whether initialization is under way or has failed; restarts count those of all init containers then."""
         total = len(self.spec.get("initContainers") or ())
         for i, container in enumerate(self.status.get("initContainerStatuses") or ()):
             self._note_restarts(container)
+            if container.get("name") in self.sidecars:
+                self.sidecar_restarts += container.get("restartCount") or 0
+                self.last_sidecar_restart = max(self.last_sidecar_restart, _last_end(container))
             state = container.get("state") or {}
             ended, waiting = state.get("terminated"), state.get("waiting") or {}
             if ended is not None and not ended.get("exitCode"):
@@ -95,11 +98,10 @@ class _Summary:
         return False
 
     def _read_containers(self) -> None:
-        self.restarts, self.last_restart = 0, 0.0
-        for container in self.status.get("initContainerStatuses") or ():
-            if container.get("name") in self.sidecars:
-                self._note_restarts(container)
+        """Restarts count those of the sidecars that were looked at and of all containers then."""
+        self.restarts, self.last_restart = self.sidecar_restarts, self.last_sidecar_restart
         running = False
+        failure = ""
         for container in reversed(self.status.get("containerStatuses") or ()):
             self._note_restarts(container)
             state = container.get("state") or {}
@@ -108,11 +110,17 @@ class _Summary:
                 self.reason = waiting["reason"]
             elif ended is not None:
                 self.reason = _end_reason(ended)
+                failure = self.reason if ended.get("exitCode") else failure
             elif container.get("ready") and state.get("running") is not None:
                 running = True
                 self.ready += 1
-        if self.reason == "Completed" and running:
-            self.reason = "Running" if self._is_true("Ready") else "NotReady"
+        if self.reason == "Completed":
+            if running and self._is_true("Ready"):
+                self.reason = "Running"
+            elif failure:
+                self.reason = failure
+            elif running:
+                self.reason = "NotReady"
 
     def _read_deletion(self, pod: Object) -> None:
         if not pod["metadata"].get("deletionTimestamp"):
@@ -121,6 +129,11 @@ class _Summary:
             self.reason = "Unknown"
         elif self.status.get("phase") not in ("Succeeded", "Failed"):
             self.reason = "Terminating"
+
+
+def _last_end(container: Status) -> float:
+    ended = (container.get("lastState") or {}).get("terminated") or {}
+    return printing.parse_time(ended["finishedAt"]) if ended.get("finishedAt") else 0.0
 
 
 def _end_reason(ended: Status) -> str:
