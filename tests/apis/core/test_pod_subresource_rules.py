@@ -255,3 +255,10 @@ def test_mirrors_of_static_pods_are_left_alone() -> None:
     assert change("ephemeralcontainers", old, pod(metadata=mirror))[1] == [
         "[]: Forbidden: static pods do not support ephemeral containers"
     ]
+
+
+def test_ephemeral_containers_lose_what_belongs_to_features_that_are_off() -> None:
+    signaled = {"name": "debug", "image": "i:1", "lifecycle": {"stopSignal": "SIGTERM"}}
+    new, errors = change("ephemeralcontainers", created(pod()), pod(ephemeralContainers=[signaled]))
+    assert errors == []
+    assert "lifecycle" not in new["spec"]["ephemeralContainers"][0]

@@ -7,6 +7,7 @@ from typing import Any
 
 from watchkeeper.apis.behavior import PartHooks
 from watchkeeper.apis.core.go_form import go_form
+from watchkeeper.apis.core.pod_features import drop_disabled_fields
 from watchkeeper.apis.core.pod_resize_validation import validate_empty_resources, validate_resize
 from watchkeeper.apis.core.pod_validation import validate_whole_pod
 from watchkeeper.apis.core.unified_diff import unified_diff
@@ -47,6 +48,7 @@ def _prepare_ephemeral(new: Object, old: Object) -> None:
     if containers:
         spec["ephemeralContainers"] = containers
     new["spec"] = spec
+    drop_disabled_fields(spec, old.get("spec") or {})
     _restore(new, old)
     _count_change(new, old)
 
@@ -84,6 +86,7 @@ def _prepare_resize(new: Object, old: Object) -> None:
         _take(resized, spec, "resources")
         new["spec"] = resized
         _restore(new, old)
+    drop_disabled_fields(new.get("spec") or {}, old_spec)
     _count_change(new, old)
 
 
