@@ -8,7 +8,7 @@ from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
-from watchkeeper.apis.validation.metadata import validate_object_meta
+from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
 from watchkeeper.apis.validation.names import name_is_dns_subdomain
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError
@@ -61,7 +61,8 @@ def scale_of(kind: GroupKind, obj: Mapping[str, Any]) -> Object:
 
 def validate_scale(scale: Mapping[str, Any]) -> list[FieldError]:
     """What is wrong with a Scale that somebody sent."""
-    errors = validate_object_meta(scale.get("metadata") or {}, namespaced=True, name_rule=name_is_dns_subdomain)
+    meta = scale.get("metadata") or {}
+    errors = validate_builtin_object_meta(meta, namespaced=True, name_rule=name_is_dns_subdomain)
     return errors + validate_nonnegative((scale.get("spec") or {}).get("replicas"), "spec.replicas")
 
 

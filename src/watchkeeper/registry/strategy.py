@@ -96,6 +96,7 @@ _ANY_FINALIZERS = frozenset(
 _STATUS_PASSES: Mapping[GroupKind, Sequence[str]] = {
     GroupKind("storage.k8s.io", "VolumeAttachment"): ("new", "new"),
     GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): (),
+    GroupKind("batch", "CronJob"): (),
     **{GroupKind(_FLOWS, kind): () for kind in ("FlowSchema", "PriorityLevelConfiguration")},
     GroupKind("policy", "PodDisruptionBudget"): (),
 }
