@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kind_writer import create, created, row, template, update
+from kind_writer import BEHAVIORS, create, created, row, template, update
 
 from watchkeeper.apis import scale
 from watchkeeper.meta.gvk import GroupKind
@@ -180,3 +180,11 @@ def test_a_name_that_is_no_hostname_is_warned_of_when_it_is_given(version: str, 
     warning = f"metadata.name: {text}; a DNS label is recommended: [must not contain dots]"
     assert create(body).warnings == [warning]
     assert update(created(body), {**body, "spec": {**spec, "replicas": 2}}).warnings == []
+
+
+def test_a_negative_history_limit_warns_with_each_update() -> None:
+    old = created(workload("StatefulSet", serviceName="s", revisionHistoryLimit=-1))
+    behavior = BEHAVIORS.of(GroupKind("apps", "StatefulSet"))
+    assert behavior.warnings_on_update(old, old) == [
+        "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+    ]

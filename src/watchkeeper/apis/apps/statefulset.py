@@ -76,10 +76,16 @@ def _rolling(stateful_set: Object) -> Mapping[str, Any]:
 
 
 def _warnings(stateful_set: Object) -> list[str]:
-    spec: Mapping[str, Any] = stateful_set.get("spec") or {}
     found = warnings_for_template(workloads.template_of(stateful_set), "spec.template")
+    return found + _warnings_beside_template(stateful_set, "")
+
+
+def _warnings_beside_template(stateful_set: Object, of_claims: str) -> list[str]:
+    """`of_claims` is what is put behind the path of a claim."""
+    spec: Mapping[str, Any] = stateful_set.get("spec") or {}
+    found: list[str] = []
     for i, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        found += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]")
+        found += claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{i}]{of_claims}")
     if spec.get("revisionHistoryLimit", 0) < 0:
         text = "a negative value retains all historical revisions; a value >= 0 is recommended"
         found.append(f"spec.revisionHistoryLimit: {text}")
@@ -87,9 +93,11 @@ def _warnings(stateful_set: Object) -> list[str]:
 
 
 def _warnings_on_update(new: Object, old: Object) -> list[str]:
-    if new["metadata"].get("generation") == old["metadata"].get("generation"):
-        return []
-    return _warnings(new)
+    """The template is looked at only when it may have changed."""
+    found: list[str] = []
+    if new["metadata"].get("generation") != old["metadata"].get("generation"):
+        found += warnings_for_template(workloads.template_of(new), "spec.template")
+    return found + _warnings_beside_template(new, ".Spec")
 
 
 def _cells(stateful_set: Object, now: float) -> list[Any]:
