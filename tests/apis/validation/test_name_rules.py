@@ -68,6 +68,13 @@ def test_path_segments_exclude_what_paths_are_made_of() -> None:
     assert names.is_path_segment_name("..") == ["may not be '..'"]
     assert names.is_path_segment_name("a/b%c") == ["may not contain '/'", "may not contain '%'"]
     assert names.is_path_segment_name("Any:Thing") == []
+    assert names.is_path_segment_name("..", True) == []
+    assert names.name_of_rbac("..", True) == ["may not be '..'"]
+
+
+def test_prefixes_of_long_names_only_have_to_fit_into_paths() -> None:
+    assert names.name_is_long_name("A b", True) == []
+    assert names.name_is_long_name("a/", True) == ["may not contain '/'"]
 
 
 def test_port_names_need_a_letter_and_single_hyphens() -> None:

@@ -9,7 +9,7 @@ from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.rbac.roles import GROUP
 from watchkeeper.apis.validation.internal_form import InternalForm, internal_form
-from watchkeeper.apis.validation.names import is_path_segment_name, name_is_dns_subdomain
+from watchkeeper.apis.validation.names import is_path_segment_name, name_is_dns_subdomain, name_of_rbac
 from watchkeeper.meta.field import FieldError, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
@@ -112,7 +112,7 @@ def _behavior(kind: str, *, namespaced: bool) -> KindBehavior:
         kind=GroupKind(GROUP, kind),
         validate=lambda obj: _errors(obj, namespaced=namespaced),
         validate_update=lambda new, old: _update_errors(new, old, namespaced=namespaced),
-        name_rule=is_path_segment_name,
+        name_rule=name_of_rbac,
         allow_create_on_update=True,
         has_status=False,
         table=_TABLE,

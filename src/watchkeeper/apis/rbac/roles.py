@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.apis.behavior import KindBehavior
-from watchkeeper.apis.validation.names import is_path_segment_name
+from watchkeeper.apis.validation.names import name_of_rbac
 from watchkeeper.apis.validation.selectors import has_invalid_values, validate_label_selector
 from watchkeeper.apis.workloads import is_usable_selector
 from watchkeeper.meta.field import FieldError, invalid, required
@@ -82,7 +82,7 @@ BEHAVIORS = [
         kind=GroupKind(GROUP, "Role"),
         validate=_validate_role,
         validate_update=_validate_role_update,
-        name_rule=is_path_segment_name,
+        name_rule=name_of_rbac,
         allow_create_on_update=True,
         has_status=False,
     ),
@@ -90,7 +90,7 @@ BEHAVIORS = [
         kind=GroupKind(GROUP, "ClusterRole"),
         validate=_validate_cluster_role,
         validate_update=_validate_cluster_role_update,
-        name_rule=is_path_segment_name,
+        name_rule=name_of_rbac,
         allow_create_on_update=True,
         has_status=False,
     ),

@@ -324,6 +324,11 @@ def is_path_segment_name(name: str, prefix: bool = False) -> list[str]:
     return [f"may not contain '{part}'" for part in ("/", "%") if part in name]
 
 
+def name_of_rbac(name: str, prefix: bool = False) -> list[str]:
+    """The rule for the names of roles and bindings: prefixes are judged as names."""
+    return is_path_segment_name(name)
+
+
 def any_name(name: str, prefix: bool = False) -> list[str]:
     """The rule of kinds that have none: after all else has been found right, a name must still fit into a path."""
     return []
@@ -340,8 +345,10 @@ def name_is_dns_subdomain(name: str, prefix: bool = False) -> list[str]:
 
 
 def name_is_long_name(name: str, prefix: bool = False) -> list[str]:
-    """The rule for names that are declared to be long: the length is told in bytes, prefixes are judged as names."""
-    return [] if prefix else [text.replace("253 characters", "253 bytes") for text in is_dns1123_subdomain(name)]
+    """The rule for names that are declared to be long: the length is told in bytes. Prefixes fit into paths."""
+    if prefix:
+        return is_path_segment_name(name, prefix)
+    return [text.replace("253 characters", "253 bytes") for text in is_dns1123_subdomain(name)]
 
 
 def name_is_dns_label(name: str, prefix: bool = False) -> list[str]:
