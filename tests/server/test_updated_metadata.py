@@ -67,3 +67,46 @@ def test_bad_metadata_of_an_update_is_told_once_for_each_judge(
     assert causes(server, path, obj, finalizers=["orphan", "foregroundDeletion"]) == finalizer
     assert causes(server, path, obj, finalizers=["plain"]) == plain_finalizer
     assert causes(server, path, obj, generateName="X_") == prefix
+
+
+POD = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+CRON_JOB = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": POD}}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "expected"), [("cronjobs", CRON_JOB, 2), ("jobs", {"template": {"spec": POD}}, 3)]
+)
+def test_bad_metadata_beside_a_status_is_told_once_for_each_judge(
+    server: Handle, kind: str, spec: Object, expected: int
+) -> None:
+    path = f"/apis/batch/v1{BASE}/{kind}"
+    obj = server.request("POST", path, {"metadata": {"name": "judged"}, "spec": spec})
+    with pytest.raises(RequestFailed) as refusal:
+        server.request("PUT", f"{path}/judged/status", obj | {"metadata": obj["metadata"] | {"labels": {"a b": "c"}}})
+    assert len(refusal.value.answer["details"]["causes"]) == expected
+
+
+def test_a_scale_has_the_finalizers_of_built_in_kinds(server: Handle) -> None:
+    path = f"/apis/apps/v1{BASE}/deployments"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": POD["containers"]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    server.request("POST", path, {"metadata": {"name": "scaled"}, "spec": spec})
+    scale = {"metadata": {"name": "scaled", "namespace": "default", "finalizers": ["plain"]}, "spec": {"replicas": 2}}
+    with pytest.raises(RequestFailed, match="name is neither a standard finalizer name nor is it fully qualified"):
+        server.request("PUT", f"{path}/scaled/scale", scale)
+
+
+def test_a_status_without_labels_leaves_those_of_the_template(server: Handle) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": POD["containers"]}}
+    job_template = {"metadata": {"labels": {"a": "b"}}, "spec": POD}
+    for path, spec in (
+        (f"/api/v1{BASE}/replicationcontrollers", {"template": template}),
+        (f"/apis/batch/v1{BASE}/jobs", {"template": job_template}),
+    ):
+        obj = server.request("POST", path, {"metadata": {"name": "labeled"}, "spec": spec})
+        labels = obj["spec"]["template"]["metadata"]["labels"]
+        assert obj["metadata"]["labels"] == labels
+        bare = obj | {"metadata": obj["metadata"] | {"labels": {}}}
+        bare["spec"] = obj["spec"] | {"template": {"spec": obj["spec"]["template"]["spec"]}}
+        written = server.request("PUT", f"{path}/labeled/status", bare)
+        assert written["metadata"]["labels"] == labels

@@ -26,6 +26,13 @@ def template_of(obj: Object) -> Object:
     return template
 
 
+def default_labels(obj: Object) -> None:
+    """Give a workload without labels those of its template, as readers of some kinds do."""
+    labels = (template_of(obj).get("metadata") or {}).get("labels")
+    if labels and not obj["metadata"].get("labels"):
+        obj["metadata"]["labels"] = dict(labels)
+
+
 def same_template(new: Object, old: Object) -> bool:
     """Whether two states of a workload have the same template."""
     return same(template_of(new), template_of(old), "core.v1.PodTemplateSpec")

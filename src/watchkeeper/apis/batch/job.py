@@ -70,9 +70,7 @@ def _prepare_for_create(job: Object) -> None:
 
 def _complete_new(job: Object) -> None:
     """A Job that came without any labels has those of its template once it is stored, and not while it is judged."""
-    labels = (job["spec"]["template"].get("metadata") or {}).get("labels")
-    if labels and not job["metadata"].get("labels"):
-        job["metadata"]["labels"] = dict(labels)
+    workloads.default_labels(job)
 
 
 def _generate_selector(spec: Object, template_meta: Object, meta: Object) -> None:
@@ -166,6 +164,7 @@ BEHAVIORS = [
             prepare_for_create=_prepare_for_create,
             complete_new=_complete_new,
             prepare_for_update=_prepare_for_update,
+            prepare_for_status_update=lambda new, _old: workloads.default_labels(new),
             validate=validate_job,
             validate_update=validate_job_update,
             validate_status_update=validate_job_status_update,

@@ -29,12 +29,10 @@ def default_replication_controller(controller: Object) -> None:
     if template is None:
         return
     labels = (template.get("metadata") or {}).get("labels")
-    if labels:
-        if not spec.get("selector"):
-            spec["selector"] = dict(labels)
-        metadata = controller.setdefault("metadata", {})
-        if not metadata.get("labels"):
-            metadata["labels"] = dict(labels)
+    if labels and not spec.get("selector"):
+        spec["selector"] = dict(labels)
+    controller.setdefault("metadata", {})
+    workloads.default_labels(controller)
     default_pod_template(template)
 
 
@@ -101,6 +99,7 @@ BEHAVIORS = [
         KindBehavior(
             kind=GroupKind("", "ReplicationController"),
             prepare_for_create=_prepare_for_create,
+            prepare_for_status_update=lambda new, _old: workloads.default_labels(new),
             name_rule=name_is_long_name,
             validate=_validate,
             validate_update=_validate_update,
