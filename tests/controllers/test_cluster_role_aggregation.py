@@ -105,3 +105,15 @@ def test_roles_that_are_right_are_not_written(server: Handle) -> None:
         listed = fresh.request("GET", ROLES)["items"]
         changed = [r["metadata"]["name"] for r in listed if int(r["metadata"]["resourceVersion"]) > int(first)]
         assert changed == ["unrelated"]
+
+
+def test_collected_rules_belong_to_who_collects_them(server: Handle) -> None:
+    labels = {"to": "owned"}
+    server.request(
+        "POST", ROLES, {**role("owned-part", rule("owned")), "metadata": {"name": "owned-part", "labels": labels}}
+    )
+    server.request("POST", ROLES, collecting("owned-all", labels))
+    assert until(lambda: resources(server, "owned-all") == {"owned"})
+    entries = server.request("GET", f"{ROLES}/owned-all")["metadata"]["managedFields"]
+    applied = [(entry["manager"], entry["fieldsV1"]) for entry in entries if entry["operation"] == "Apply"]
+    assert applied == [("clusterrole-aggregation-controller", {"f:rules": {}})]

@@ -41,7 +41,7 @@ class Node:
             if info.gvr.resource in ("services", "ipaddresses"):
                 self.registry.store(info)
         ranges = Store(kv, JsonCodec(RANGE_KIND), "/registry/ranges")
-        self.reservations = SharedReservations(self.registry.find, ranges, "/registry/ranges", PORTS)
+        self.reservations = SharedReservations(self.registry.find, lambda obj: obj, ranges, "/registry/ranges", PORTS)
         self.allocator = ServiceAllocator([NETWORK], PORTS)
         self.allocator.arbiter = self.reservations
         self.repair = ServiceRepair(self.registry.find, self.reservations, ManualClock())

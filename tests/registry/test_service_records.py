@@ -142,7 +142,7 @@ def owner(name: str) -> Any:
 def test_writes_of_one_address_keep_their_order() -> None:
     async def run() -> None:
         store: Any = Addresses()
-        records = ServiceRecords(lambda _resource: store)
+        records = ServiceRecords(lambda _resource: store, lambda obj: obj)
         records.taken(owner("first"), ["10.0.0.9"])
         settled = asyncio.create_task(records.settle())
         await asyncio.sleep(0)
@@ -169,7 +169,7 @@ def test_what_cannot_be_written_holds_up_nobody(caplog: pytest.LogCaptureFixture
 
     async def run() -> None:
         store: Any = Broken()
-        records = ServiceRecords(lambda _resource: store)
+        records = ServiceRecords(lambda _resource: store, lambda obj: obj)
         records.taken(owner("a"), ["10.0.0.9"])
         await records.settle()
         await records.close()
@@ -186,7 +186,7 @@ def test_records_ask_for_the_stores_they_need() -> None:
         return Addresses()
 
     async def run() -> None:
-        records = ServiceRecords(find)
+        records = ServiceRecords(find, lambda obj: obj)
         records.deleted(owner("a"))
         await records.settle()
         await records.close()

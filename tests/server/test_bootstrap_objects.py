@@ -172,7 +172,7 @@ def test_a_server_that_others_reach_has_endpoints_and_says_whom_it_trusts(tmp_pa
         await server.start()
         try:
             assembly = server.assembly
-            bootstrap = Bootstrap(assembly.scheme, lambda r: assembly.store(r.group, r.resource))
+            bootstrap = Bootstrap(assembly.scheme, lambda r: assembly.store(r.group, r.resource), assembly.ownership)
 
             async def read(group: str, resource: str, namespace: str, name: str) -> Any:
                 store = assembly.store(group, resource)

@@ -17,10 +17,14 @@ def test_a_lease_is_made_renewed_and_taken_over_by_the_next_start(tmp_path: Path
         await server.start()
         try:
             store = server.assembly.store("coordination.k8s.io", "leases")
-            first = IdentityLease(store, "host", "https://192.0.2.7:6443")
+            first = IdentityLease(store, server.assembly.ownership, "host", "https://192.0.2.7:6443")
             key = store.key("kube-system", first.name)
             found = []
-            for lease in (first, first, IdentityLease(store, "host", "https://192.0.2.7:6443")):
+            for lease in (
+                first,
+                first,
+                IdentityLease(store, server.assembly.ownership, "host", "https://192.0.2.7:6443"),
+            ):
                 await lease.renew()
                 found.append((await store.storage.get(key)).data())
             return found
@@ -32,6 +36,7 @@ def test_a_lease_is_made_renewed_and_taken_over_by_the_next_start(tmp_path: Path
     assert made["metadata"]["labels"]["kubernetes.io/hostname"] == "host"
     assert made["spec"]["holderIdentity"].startswith(made["metadata"]["name"] + "_")
     assert made["spec"]["leaseDurationSeconds"] == 3600
+    assert [entry["manager"] for entry in taken["metadata"]["managedFields"]] == ["kube-apiserver"]
     assert renewed["spec"]["renewTime"] > made["spec"]["renewTime"]
     assert renewed["spec"]["acquireTime"] == made["spec"]["acquireTime"]
     assert taken["spec"]["holderIdentity"] != made["spec"]["holderIdentity"]
@@ -44,7 +49,7 @@ def test_a_lease_is_renewed_again_and_again_until_it_is_closed(tmp_path: Path) -
         await server.start()
         try:
             store = server.assembly.store("coordination.k8s.io", "leases")
-            lease = IdentityLease(store, "host", "https://192.0.2.7:6443", interval=0.02)
+            lease = IdentityLease(store, server.assembly.ownership, "host", "https://192.0.2.7:6443", interval=0.02)
             key = store.key("kube-system", lease.name)
 
             async def renewed() -> str:

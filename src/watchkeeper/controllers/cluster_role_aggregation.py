@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
+MANAGER = "clusterrole-aggregation-controller"
+"""Who owns rules that were collected."""
+
 
 class ClusterRoleAggregationController:
     """Follows ClusterRoles, and after each change looks through those that collect."""
@@ -98,11 +101,8 @@ class ClusterRoleAggregationController:
         return done
 
     async def _write(self, name: str, uid: str, rules: list[Object]) -> None:
-        def change(role: Object) -> None:
-            if role.get("aggregationRule"):
-                role["rules"] = rules
-
-        await self._api.change(self._resource(), "", name, uid, change, manager="")
+        part = {"rules": rules} if rules else {}
+        await self._api.apply(self._resource(), "", name, uid, part, manager=MANAGER)
 
 
 def collected_rules(role: Mapping[str, Any], roles: Mapping[str, Object]) -> list[Object] | None:

@@ -69,7 +69,7 @@ class LoopbackLeaseLock:
 
         async with asyncio.timeout(self.patience):
             uid = expected["uid"]
-            self._lease = await self._api.change(self._leases, NAMESPACE, NAME, uid, replace, manager="")
+            self._lease = await self._api.change(self._leases, NAMESPACE, NAME, uid, replace)
 
 
 class ElectedControllers:

@@ -16,6 +16,9 @@ from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject
 
 Object = dict[str, Any]
 
+MANAGER = "kube-controller-manager"
+"""Who owns what controllers write that have no name of their own."""
+
 
 def controller_user(name: str) -> User:
     """The identity that kube-controller-manager gives a controller of that name."""
@@ -75,6 +78,8 @@ class Loopback:
     async def create(self, resource: ServedResource, namespace: str, obj: Object) -> Object:
         """Create an object that is complete, defaults included. Returns it as it is stored."""
         scope = resource.scope
+        if scope.field_manager is not None:
+            obj = scope.field_manager.update(None, {**obj, "metadata": dict(obj["metadata"])}, MANAGER)
         name = obj["metadata"]["name"]
         attributes = self._attributes(scope, namespace, name, Operation.CREATE, obj, None)
         attributes.options = _options("CreateOptions")
@@ -143,17 +148,44 @@ class Loopback:
         change: Callable[[Object], None],
         *,
         subresource: str = "",
-        manager: str = "kube-controller-manager",
+        manager: str = MANAGER,
     ) -> Object:
         """Change an object in place by a function, as often as other writers interfere. Raises NotFound, Conflict.
 
-        `manager` is recorded as the owner of what changes; with "" nobody is.
+        `manager` is recorded as the owner of what changes.
         """
         scope = resource.subresources[subresource] if subresource else resource.scope
 
-        def record(live: Object, new: Object) -> Object:
-            return scope.field_manager.update(live, new, manager) if scope.field_manager and manager else new
+        def changed(current: StoredObject) -> Object:
+            obj = current.data()
+            change(obj)
+            return scope.field_manager.update(current.data(), obj, manager) if scope.field_manager else obj
 
+        return await self._update(resource, scope, namespace, name, uid, changed)
+
+    async def apply(
+        self, resource: ServedResource, namespace: str, name: str, uid: str, part: Object, *, manager: str
+    ) -> Object:
+        """Merge part of an object into it, whoever owns what it names. Raises NotFound, Conflict."""
+        scope = resource.scope
+
+        def applied(current: StoredObject) -> Object:
+            assert scope.field_manager is not None
+            gvk = scope.kind.gvk
+            named = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": {"name": name}}
+            return scope.field_manager.apply(current.data(), {**named, **part}, manager, force=True)
+
+        return await self._update(resource, scope, namespace, name, uid, applied)
+
+    async def _update(
+        self,
+        resource: ServedResource,
+        scope: Scope,
+        namespace: str,
+        name: str,
+        uid: str,
+        changed: Callable[[StoredObject], Object],
+    ) -> Object:
         async def admit(obj: Object, old: Object) -> Object:
             attributes = self._attributes(scope, namespace, name, Operation.UPDATE, obj, old)
             waiting = self.services.admission.admit(attributes)
@@ -168,7 +200,7 @@ class Loopback:
             if waiting is not None:
                 await waiting
 
-        updated = _Change(uid, change, record, admit, errors.not_found(resource.info.group_resource, name))
+        updated = _Change(uid, changed, admit, errors.not_found(resource.info.group_resource, name))
         options = UpdateOptions(validate_update=validate)
         result, _ = await scope.store.update(self._context(scope, namespace), name, updated, options)
         return result.data() if isinstance(result, StoredObject) else result
@@ -180,24 +212,20 @@ class _Change:
     def __init__(
         self,
         uid: str,
-        change: Callable[[Object], None],
-        record: Callable[[Object, Object], Object],
+        changed: Callable[[StoredObject], Object],
         admit: Callable[[Object, Object], Awaitable[Object]],
         absent: ApiError,
     ) -> None:
         """`absent` is raised when there is nothing to change."""
         self.uid: str | None = uid or None
-        self._change = change
-        self._record = record
+        self._changed = changed
         self._admit = admit
         self._absent = absent
 
     async def __call__(self, current: StoredObject | None) -> Object:
         if current is None:
             raise self._absent
-        obj = current.data()
-        self._change(obj)
-        owned = await completed(lambda: self._record(current.data(), {**obj, "metadata": dict(obj["metadata"])}))
+        owned = await completed(lambda: self._changed(current))
         return await self._admit(owned, current.data())
 
 

@@ -40,10 +40,19 @@ class SharedReservations:
     """Implements `registry.allocators.Arbiter` over the stores of IPAddresses and of range allocations."""
 
     def __init__(
-        self, find: Callable[[GroupResource], Store], ranges: Interface, prefix: str, ports: tuple[int, int]
+        self,
+        find: Callable[[GroupResource], Store],
+        owned: Callable[[Object], Object],
+        ranges: Interface,
+        prefix: str,
+        ports: tuple[int, int],
     ) -> None:
-        """`ranges` keeps RangeAllocations under `prefix`; `ports`: the first and the last node port."""
+        """`owned` says in a new object whose it is; `ranges` keeps RangeAllocations under `prefix`.
+
+        `ports`: the first and the last node port.
+        """
         self._find = find
+        self._owned = owned
         self._ranges = ranges
         self._key = f"{prefix}/{_PORTS}"
         self._first, self._last = ports
@@ -59,7 +68,7 @@ class SharedReservations:
         """Create its IPAddress; False when there is one. Raises ApiError."""
         obj = address_object(address, "IPv6" if is_ipv6(address) else "IPv4", namespace, service)
         try:
-            await self._find(ADDRESSES).create(Context(user=LOOPBACK), obj, CreateOptions())
+            await self._find(ADDRESSES).create(Context(user=LOOPBACK), self._owned(obj), CreateOptions())
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise

@@ -47,9 +47,10 @@ class _Batch:
 class ServiceRecords:
     """Implements `registry.allocators.Recorder` over the stores of IPAddresses and Endpoints."""
 
-    def __init__(self, find: Callable[[GroupResource], Store]) -> None:
-        """`find` gives the store of a resource; it is asked at the first write."""
+    def __init__(self, find: Callable[[GroupResource], Store], owned: Callable[[Object], Object]) -> None:
+        """`find` gives the store of a resource, from the first write on; `owned` says in a new object whose it is."""
         self._find = find
+        self._owned = owned
         self._next = _Batch()
         self._working = False
         self._closed = False
@@ -143,7 +144,7 @@ class ServiceRecords:
         store, context = self._find(ADDRESSES), Context(user=LOOPBACK)
         obj = address_object(address, "IPv6" if is_ipv6(address) else "IPv4", *owner)
         try:
-            await store.create(context, obj, CreateOptions())
+            await store.create(context, self._owned(obj), CreateOptions())
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 log.error("cannot write down that %s/%s has %s: %s", *owner, address, error.message)

@@ -18,6 +18,7 @@ from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.store import Store
 from watchkeeper.server.api_services import ApiServices, Object
+from watchkeeper.server.ownership import Ownership
 from watchkeeper.server.stored_objects import StoredObjects
 from watchkeeper.storage.errors import KeyNotFound, StorageError
 from watchkeeper.storage.interface import StoredObject
@@ -32,10 +33,11 @@ _ROUND_SECONDS = 5.0
 class ApiAvailability:
     """Looks at each remote APIService when one changes and every few seconds, and writes down what is new."""
 
-    def __init__(self, services: ApiServices, store: Store, stored: StoredObjects) -> None:
+    def __init__(self, services: ApiServices, store: Store, stored: StoredObjects, ownership: Ownership) -> None:
         self._services = services
         self._store = store
         self._stored = stored
+        self._ownership = ownership
         self._changed = asyncio.Event()
         self._tasks = TaskOwner("api-availability")
 
@@ -113,7 +115,8 @@ class ApiAvailability:
             obj = current.data()
             conditions = (obj.get("status") or {}).get("conditions") or []
             others = [each for each in conditions if each.get("type") != AVAILABLE]
-            return {**obj, "status": {"conditions": [*others, condition]}}
+            changed = {**obj, "status": {"conditions": [*others, condition]}}
+            return self._ownership.changed(obj, changed, subresource="status")
 
         try:
             await self._store.storage.guaranteed_update(key, change)

@@ -16,6 +16,7 @@ from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
 from watchkeeper.registry.store import Store
 from watchkeeper.request.user import LOOPBACK
 from watchkeeper.server.api_services import ALWAYS, ON_START, ApiServices, Object, custom_service, managed, name_of
+from watchkeeper.server.ownership import Ownership
 from watchkeeper.storage.errors import KeyNotFound, StorageError
 from watchkeeper.storage.interface import StoredObject
 
@@ -27,11 +28,19 @@ _CHANGED_MEANWHILE = frozenset({"AlreadyExists", "Conflict", "NotFound"})
 class ApiRegistration:
     """Compares what should be with what is, one name after the other, whenever one of both has changed."""
 
-    def __init__(self, services: ApiServices, store: Store, discovery: Discovery, builtin: frozenset[str]) -> None:
+    def __init__(
+        self,
+        services: ApiServices,
+        store: Store,
+        discovery: Discovery,
+        ownership: Ownership,
+        builtin: frozenset[str],
+    ) -> None:
         """`services` knows those that there are; `builtin` names those of what is built in."""
         self._services = services
         self._store = store
         self._discovery = discovery
+        self._ownership = ownership
         self._builtin = builtin
         self._names: dict[str, None] = {}
         self._wake = asyncio.Event()
@@ -117,7 +126,7 @@ class ApiRegistration:
         current = self._services.get(name)
         if current is None:
             if wanted is not None:
-                await self._store.create(Context(user=LOOPBACK), wanted, CreateOptions())
+                await self._store.create(Context(user=LOOPBACK), self._ownership.created(wanted), CreateOptions())
         elif managed(current) == ALWAYS:
             if wanted is None:
                 await self._delete(current)
@@ -132,6 +141,7 @@ class ApiRegistration:
         def change(stored: StoredObject | None) -> Object:
             if stored is None:
                 raise KeyNotFound("it is gone", name)
-            return {**stored.data(), "spec": wanted["spec"]}
+            live = stored.data()
+            return self._ownership.changed(live, {**live, "spec": wanted["spec"]})
 
         await self._store.storage.guaranteed_update(self._store.key("", name), change)

@@ -51,6 +51,7 @@ from watchkeeper.server.field_managers import field_manager_for
 from watchkeeper.server.flow_control_upkeep import FlowControlUpkeep
 from watchkeeper.server.flow_schemas import FlowSchemas
 from watchkeeper.server.followed_store import FollowedStore
+from watchkeeper.server.ownership import Ownership
 from watchkeeper.server.policy_feed import Followed
 from watchkeeper.server.quota_store import ServedQuotas
 from watchkeeper.server.resource_storage import ResourceStorage
@@ -104,7 +105,8 @@ class Assembly:
         self.storage = storage
         self.options = options
         self.scheme: Scheme = builtin_scheme()
-        self.records = ServiceRecords(lambda resource: self.registry.find(resource))
+        self.ownership = Ownership(self.scheme)
+        self.records = ServiceRecords(lambda resource: self.registry.find(resource), self.ownership.created)
         self.allocator = ServiceAllocator(options.service_networks, options.node_ports, self.records)
         self._resources = ResourceStorage(
             storage, self.scheme, {SERVICES: lambda service: complete_stored(service, self.allocator.families)}
@@ -113,7 +115,11 @@ class Assembly:
         """Set when other servers may allocate for Services too."""
         if is_shared(storage) and not options.read_only:
             self.sharing = ServiceSharing(
-                storage, lambda resource: self.registry.find(resource), self.allocator, options.node_ports
+                storage,
+                lambda resource: self.registry.find(resource),
+                self.ownership,
+                self.allocator,
+                options.node_ports,
             )
         self.registry = BuiltinRegistry(
             self.scheme,
@@ -222,12 +228,17 @@ class Assembly:
         """Who keeps the APIServices of custom resources."""
         builtin = frozenset(each["metadata"]["name"] for each in self.builtin_services())
         return ApiRegistration(
-            self.api_services, self.registry.find(api_services.API_SERVICES), self.discovery, builtin
+            self.api_services,
+            self.registry.find(api_services.API_SERVICES),
+            self.discovery,
+            self.ownership,
+            builtin,
         )
 
     def availability(self) -> ApiAvailability:
         """Who tells which remote APIServices can be reached."""
-        return ApiAvailability(self.api_services, self.registry.find(api_services.API_SERVICES), self.stored)
+        store = self.registry.find(api_services.API_SERVICES)
+        return ApiAvailability(self.api_services, store, self.stored, self.ownership)
 
     def flow_control(self) -> FlowControlUpkeep:
         """Who keeps what flow schemas say of their levels."""

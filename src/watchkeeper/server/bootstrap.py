@@ -14,6 +14,7 @@ from typing import Any
 from watchkeeper.aio.together import together
 from watchkeeper.authz.bootstrap.policy import initial_policy
 from watchkeeper.authz.bootstrap.reconcile import reconciled
+from watchkeeper.controllers.cluster_role_aggregation import MANAGER as COLLECTOR
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.metadata import now_text
@@ -21,7 +22,8 @@ from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
 from watchkeeper.registry.store import Store
 from watchkeeper.request.user import LOOPBACK
 from watchkeeper.runtime.scheme import Scheme
-from watchkeeper.server import api_services, client_trust, flow_control, own_service
+from watchkeeper.server import api_services, client_trust, flow_control, own_service, token_tracking
+from watchkeeper.server.ownership import SERVER, Ownership
 from watchkeeper.storage.errors import CorruptObjects, KeyNotFound, StorageError
 from watchkeeper.storage.interface import ListOptions, StoredObject
 
@@ -54,14 +56,18 @@ _AT_A_TIME = 32
 Reconcile = Callable[[Object, Object], "Object | None"]
 """(stored, expected) -> what to store instead; None when it is right as it is."""
 
+Status = tuple[Callable[[Object], Object], str]
+"""The status of a new object, and who applies it."""
+
 
 class Bootstrap:
     """Creates what is missing, and puts right what asks for it."""
 
-    def __init__(self, scheme: Scheme, find: Callable[[GroupResource], Store]) -> None:
+    def __init__(self, scheme: Scheme, find: Callable[[GroupResource], Store], ownership: Ownership) -> None:
         """`find` gives the store of a resource."""
         self._scheme = scheme
         self._find = find
+        self._ownership = ownership
 
     async def namespaces(self) -> None:
         """Create the system's namespaces."""
@@ -81,8 +87,10 @@ class Bootstrap:
     async def flow_control(self) -> None:
         """Create the priority levels, then the flow schemas that lead to them; remove those of older servers."""
         levels, schemas = flow_control.priority_levels(), flow_control.flow_schemas()
-        await self._ensure(levels, reconcile=flow_control.revised)
-        await self._ensure(schemas, reconcile=flow_control.revised, status=_leads_to_its_level)
+        manager = flow_control.PRODUCER
+        await self._ensure(levels, reconcile=flow_control.revised, manager=manager)
+        status = (_leads_to_its_level, flow_control.CONSUMER)
+        await self._ensure(schemas, reconcile=flow_control.revised, status=status, manager=manager)
         for wanted in (schemas, levels):
             await self._remove_others(wanted)
 
@@ -108,11 +116,11 @@ class Bootstrap:
     async def own_service(self, networks: tuple[str, ...], port: int, client_ca: str) -> None:
         """Create the Service of the server, which listens on `port`."""
         await self._ensure([own_service.own_service(networks, port)])
+        await self._ensure([token_tracking.tracking()], reconcile=token_tracking.reconciled)
         if client_ca:
             await self._ensure([client_trust.trust(client_ca)], reconcile=client_trust.reconciled)
-        await self._ensure(
-            [own_service.service_cidr(networks)], status=lambda _: own_service.service_cidr_status(now_text())
-        )
+        status = (lambda _: own_service.service_cidr_status(now_text()), own_service.CIDR_CONTROLLER)
+        await self._ensure([own_service.service_cidr(networks)], status=status)
 
     async def own_endpoints(self, addresses: Sequence[str], port: int) -> None:
         """Have that Service lead to `port` of these addresses, one at least."""
@@ -124,7 +132,8 @@ class Bootstrap:
         wanted: Iterable[Object],
         *,
         reconcile: Reconcile | None = None,
-        status: Callable[[Object], Object] | None = None,
+        status: Status | None = None,
+        manager: str = SERVER,
     ) -> None:
         """Have objects, new ones with a status. Kinds are looked up as a whole: there are few objects at first."""
         by_store: dict[GroupResource, list[Object]] = {}
@@ -141,8 +150,9 @@ class Bootstrap:
             for obj in objects:
                 stored = there.get(_key(store, obj))
                 if stored is None:
-                    work.append(partial(self._create, store, obj, status))
+                    work.append(partial(self._create, store, obj, status, manager))
                 elif reconcile is not None and (better := reconcile(stored.data(), obj)) is not None:
+                    better = self._ownership.changed(stored.data(), better, manager)
                     work.append(partial(self._replace, store, stored, better))
         for start in range(0, len(work), _AT_A_TIME):
             await together([job() for job in work[start : start + _AT_A_TIME]])
@@ -160,7 +170,7 @@ class Bootstrap:
             return {}
         return {item.key: item for item in found.items}
 
-    async def _create(self, store: Store, obj: Object, status: Callable[[Object], Object] | None) -> None:
+    async def _create(self, store: Store, obj: Object, status: Status | None, manager: str) -> None:
         group, _, version = obj["apiVersion"].rpartition("/")
         kind = self._scheme.kind(GroupVersionKind(group, version, obj["kind"]))
         decoded = kind.decode(obj, None)
@@ -168,13 +178,22 @@ class Bootstrap:
             kind.default(decoded)
         context = Context(user=LOOPBACK, namespace=obj["metadata"].get("namespace", ""))
         try:
-            created = await store.create(context, decoded, CreateOptions())
+            created = await store.create(context, self._owned(decoded, manager), CreateOptions())
             if status is not None and isinstance(created, StoredObject):
-                await self._replace(store, created, {**created.data(), "status": status(created.data())})
+                of, by = status
+                live = created.data()
+                better = self._ownership.applied(live, {"status": of(live)}, by, subresource="status")
+                await self._replace(store, created, better)
         except ApiError as error:
             # A server that misses a role is of more use than none.
             if error.reason != "AlreadyExists":
                 log.error("cannot create %s %s: %s", obj["kind"], obj["metadata"]["name"], error.message)
+
+    def _owned(self, obj: Object, manager: str) -> Object:
+        """A new object with its record. What a role has collected belongs to who collects."""
+        rules = obj.pop("rules", None) if obj.get("aggregationRule") else None
+        owned = self._ownership.created(obj, manager)
+        return self._ownership.applied(owned, {"rules": rules}, COLLECTOR) if rules else owned
 
     @staticmethod
     async def _replace(store: Store, stored: StoredObject, better: Object) -> None:

@@ -13,6 +13,9 @@ from watchkeeper.request.user import AUTHENTICATED, SYSTEM_MASTERS, UNAUTHENTICA
 
 Object = dict[str, Any]
 
+PRODUCER = "api-priority-and-fairness-config-producer-v1"
+CONSUMER = "api-priority-and-fairness-config-consumer-v1"
+"""Who writes the objects, and who what schemas say of their levels."""
 AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
 """The annotation of those whose spec is put right at each start and every minute; "false" lets a change stay."""
 MANDATORY = frozenset({"exempt", "catch-all"})

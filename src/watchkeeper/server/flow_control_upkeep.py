@@ -10,14 +10,12 @@ from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.store import Store
-from watchkeeper.server.flow_control import dangling_condition
+from watchkeeper.server.flow_control import CONSUMER, dangling_condition
 from watchkeeper.server.flow_schemas import FlowSchemas, Object, level_of
 from watchkeeper.storage.errors import KeyNotFound, StorageError
 from watchkeeper.storage.interface import StoredObject
 
 log = logging.getLogger(__name__)
-
-_MANAGER = "api-priority-and-fairness-config-consumer-v1"
 
 
 class FlowControlUpkeep:
@@ -59,7 +57,7 @@ class FlowControlUpkeep:
             if current is None:
                 raise KeyNotFound("it is gone", key)
             applied = {**self._head(), "metadata": {"name": name}, "status": {"conditions": [condition]}}
-            return fields.apply(current.data(), applied, _MANAGER, force=True)
+            return fields.apply(current.data(), applied, CONSUMER, force=True)
 
         try:
             await self._store.storage.guaranteed_update(key, change)

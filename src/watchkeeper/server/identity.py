@@ -18,6 +18,7 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.registry.rest import Context, CreateOptions
 from watchkeeper.registry.store import Store
 from watchkeeper.request.user import LOOPBACK
+from watchkeeper.server.ownership import Ownership
 from watchkeeper.storage.errors import KeyNotFound, StorageError
 from watchkeeper.storage.interface import StoredObject
 
@@ -43,10 +44,13 @@ def server_id(hostname: str, url: str) -> str:
 class IdentityLease:
     """Keeps the Lease of one server."""
 
-    def __init__(self, store: Store, hostname: str, url: str, *, interval: float = _RENEW_SECONDS) -> None:
+    def __init__(
+        self, store: Store, ownership: Ownership, hostname: str, url: str, *, interval: float = _RENEW_SECONDS
+    ) -> None:
         """`store` is that of Leases; `url` is how this server is reached; `interval` is in seconds."""
         self.name = server_id(hostname, url)
         self._store = store
+        self._ownership = ownership
         self._hostname = hostname
         self._holder = f"{self.name}_{uuid.uuid4()}"
         self._interval = interval
@@ -76,16 +80,17 @@ class IdentityLease:
         try:
             await self._store.storage.guaranteed_update(self._store.key(_NAMESPACE, self.name), self._renewed)
         except KeyNotFound:
-            await self._store.create(Context(user=LOOPBACK, namespace=_NAMESPACE), self._lease(), CreateOptions())
+            lease = self._ownership.created(self._lease())
+            await self._store.create(Context(user=LOOPBACK, namespace=_NAMESPACE), lease, CreateOptions())
 
     def _renewed(self, current: StoredObject | None) -> Object:
         if current is None:
             raise KeyNotFound("no such lease", self.name)
         lease = current.data()
         spec = lease.get("spec") or {}
-        if spec.get("holderIdentity") != self._holder:
-            return {**lease, "spec": self._lease()["spec"]}
-        return {**lease, "spec": {**spec, "renewTime": _now()}}
+        ours = spec.get("holderIdentity") == self._holder
+        spec = {**spec, "renewTime": _now()} if ours else self._lease()["spec"]
+        return self._ownership.changed(lease, {**lease, "spec": spec})
 
     def _lease(self) -> Object:
         now = _now()

@@ -9,6 +9,8 @@ from typing import Any
 
 Object = dict[str, Any]
 
+CIDR_CONTROLLER = "kubernetes-service-cidr-controller"
+"""Who says that the networks are in use."""
 _NAME = "kubernetes"
 _PORT = 443
 _ANY = ("0.0.0.0", "::", "")
@@ -111,7 +113,6 @@ def service_cidr_status(now: str) -> Object:
         "type": "Ready",
         "status": "True",
         "lastTransitionTime": now,
-        "reason": "",
         "message": "Kubernetes default Service CIDR is ready",
     }
     return {"conditions": [condition]}

@@ -259,7 +259,7 @@ class Server:
     def _show_itself(self, port: int) -> None:
         """Let clients and other servers on the same store know that this one is there."""
         leases = self.assembly.store("coordination.k8s.io", "leases")
-        identity = IdentityLease(leases, socket.gethostname().lower(), self.urls[0])
+        identity = IdentityLease(leases, self.assembly.ownership, socket.gethostname().lower(), self.urls[0])
         self._undo.append(("identity", identity.close))
         identity.start()
         if address := self._address():
@@ -276,7 +276,8 @@ class Server:
         return options.advertise_address or (advertised_address(options.bind) if options.tcp else "")
 
     def _make_bootstrap(self) -> Bootstrap:
-        return Bootstrap(self.assembly.scheme, lambda r: self.assembly.store(r.group, r.resource))
+        assembly = self.assembly
+        return Bootstrap(assembly.scheme, lambda r: assembly.store(r.group, r.resource), assembly.ownership)
 
     def _open_sockets(self) -> list[socket.socket]:
         options = self.options

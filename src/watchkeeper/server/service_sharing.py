@@ -12,6 +12,7 @@ from watchkeeper.registry.allocators import ServiceAllocator
 from watchkeeper.registry.reservations import RANGE_KIND, RANGES, SharedReservations
 from watchkeeper.registry.service_repair import SERVICES, ServiceRepair
 from watchkeeper.registry.store import Store
+from watchkeeper.server.ownership import Ownership
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.factory import StorageFactory
 
@@ -28,12 +29,13 @@ class ServiceSharing:
         self,
         storage: StorageFactory,
         find: Callable[[GroupResource], Store],
+        ownership: Ownership,
         allocator: ServiceAllocator,
         ports: tuple[int, int],
     ) -> None:
         """`find` gives the store of a resource; `ports`: the first and the last node port."""
         ranges = storage.make(RANGES, JsonCodec(RANGE_KIND, protobuf=object_of))
-        self._reservations = SharedReservations(find, ranges, storage.prefix(RANGES), ports)
+        self._reservations = SharedReservations(find, ownership.created, ranges, storage.prefix(RANGES), ports)
         self._repair = ServiceRepair(find, self._reservations, SYSTEM_CLOCK)
         self._tasks = TaskOwner("service-repair")
         allocator.arbiter = self._reservations
