@@ -24,7 +24,7 @@ def test_namespaces_do_not_meet(number, watchkeeper_namespace, watchkeeper_serve
 
 def test_an_own_server_is_empty(watchkeeper_own_server, watchkeeper_server):
     assert watchkeeper_own_server.url != watchkeeper_server.url
-    assert watchkeeper_own_server.request("GET", "/api/v1/configmaps")["items"] == []
+    assert watchkeeper_own_server.request("GET", "/api/v1/secrets")["items"] == []
 
 def test_a_kubeconfig_is_there(watchkeeper_kubeconfig):
     assert watchkeeper_kubeconfig.stat().st_mode & 0o777 == 0o600

@@ -52,6 +52,7 @@ _INITIAL = frozenset(
         ("", "Namespace", "kube-public"),
         ("", "Namespace", "kube-system"),
         ("", "ConfigMap", "extension-apiserver-authentication"),
+        ("", "ConfigMap", "kube-apiserver-legacy-service-account-token-tracking"),
         ("", "ConfigMap", "kube-root-ca.crt"),
         ("networking.k8s.io", "ServiceCIDR", "kubernetes"),
         ("scheduling.k8s.io", "PriorityClass", "system-cluster-critical"),
