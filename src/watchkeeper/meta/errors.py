@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from watchkeeper.meta.field import FieldError, aggregate
+from watchkeeper.meta.field import FieldError, aggregate, go_quote
 from watchkeeper.meta.gvk import GroupKind, GroupResource
 
 
@@ -70,7 +70,10 @@ def _details(name: str = "", group: str = "", kind: str = "", **more: Any) -> di
 def not_found(resource: GroupResource, name: str) -> ApiError:
     """404: there is no such object."""
     return ApiError(
-        404, "NotFound", f'{resource} "{name}" not found', details=_details(name, resource.group, resource.resource)
+        404,
+        "NotFound",
+        f"{resource} {go_quote(name)} not found",
+        details=_details(name, resource.group, resource.resource),
     )
 
 
@@ -79,7 +82,7 @@ def already_exists(resource: GroupResource, name: str) -> ApiError:
     return ApiError(
         409,
         "AlreadyExists",
-        f'{resource} "{name}" already exists',
+        f"{resource} {go_quote(name)} already exists",
         details=_details(name, resource.group, resource.resource),
     )
 
@@ -89,7 +92,7 @@ def generate_name_conflict(resource: GroupResource, name: str) -> ApiError:
     return ApiError(
         409,
         "AlreadyExists",
-        f'{resource} "{name}" already exists, the server was not able to generate a unique name for the object',
+        f"{resource} {go_quote(name)} already exists, the server was not able to generate a unique name for the object",
         details=_details(name, resource.group, resource.resource, retryAfterSeconds=1),
         headers=[(b"retry-after", b"1")],
     )
@@ -100,7 +103,7 @@ def conflict(resource: GroupResource, name: str, why: str) -> ApiError:
     return ApiError(
         409,
         "Conflict",
-        f'Operation cannot be fulfilled on {resource} "{name}": {why}',
+        f"Operation cannot be fulfilled on {resource} {go_quote(name)}: {why}",
         details=_details(name, resource.group, resource.resource),
     )
 
@@ -111,7 +114,7 @@ def invalid(kind: GroupKind, name: str, errors: Sequence[FieldError]) -> ApiErro
     return ApiError(
         422,
         "Invalid",
-        f'{kind} "{name}" is invalid: {aggregate(errors)}' if errors else f'{kind} "{name}" is invalid',
+        f"{kind} {go_quote(name)} is invalid: {aggregate(errors)}" if errors else f"{kind} {go_quote(name)} is invalid",
         details=_details(name, kind.group, kind.kind, causes=causes),
     )
 
@@ -131,7 +134,7 @@ def forbidden(resource: GroupResource, name: str, why: str) -> ApiError:
     if not resource.resource:
         message = f"forbidden: {why}"
     elif name:
-        message = f'{resource} "{name}" is forbidden: {why}'
+        message = f"{resource} {go_quote(name)} is forbidden: {why}"
     else:
         message = f"{resource} is forbidden: {why}"
     return ApiError(403, "Forbidden", message, details=_details(name, resource.group, resource.resource))

@@ -180,6 +180,8 @@ _HTML_ESCAPES = tuple((ch, f"\\u{ord(ch):04x}") for ch in "<>&\u2028\u2029")
 
 def go_quote(text: str) -> str:
     """Quote as Go's strconv.Quote does."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     out = ['"']
     for ch in text:
         if ch in '"\\':
