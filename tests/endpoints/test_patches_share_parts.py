@@ -183,3 +183,25 @@ def test_no_plugin_of_the_server_stands_in_the_way_of_sharing() -> None:
         assert Operation.UPDATE not in assembly.services.admission.deep
 
     asyncio.run(_served(work))
+
+
+@pytest.mark.parametrize(
+    ("kind", "patch"),
+    [
+        (MERGE, {"spec": {"hostNetwork": True}}),
+        (JSON_PATCH, [{"op": "add", "path": "/spec/hostNetwork", "value": True}]),
+        (STRATEGIC, {"spec": {"hostNetwork": True}}),
+    ],
+)
+def test_defaults_that_follow_a_patch_do_not_reach_the_old_state(kind: bytes, patch: Any) -> None:
+    async def work(call: Call, _assembly: Assembly) -> None:
+        pod = _pod()
+        pod["metadata"]["name"] = "q"
+        pod["spec"]["containers"][0]["ports"] = [{"containerPort": 80}]
+        code, _ = await call("POST", PODS, pod)
+        assert code == 201
+        code, status = await call("PATCH", f"{PODS}/q", patch, kind)
+        assert code == 422
+        assert '-     "HostPort": 0,\n+     "HostPort": 80,' in status["message"]
+
+    asyncio.run(_served(work))

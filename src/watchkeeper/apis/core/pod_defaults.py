@@ -35,8 +35,9 @@ def default_pod(pod: Object) -> None:
     if "enableServiceLinks" not in spec:
         spec["enableServiceLinks"] = True
     if spec.get("hostNetwork"):
-        _host_ports(containers)
-        _host_ports(init_containers)
+        for kind, those in (("containers", containers), ("initContainers", init_containers)):
+            if any(_lacks_host_port(port) for container in those for port in container.get("ports") or ()):
+                spec[kind] = [_with_host_ports(container) for container in those]
     default_pod_spec(spec)
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
@@ -177,11 +178,17 @@ def _requests_from_limits(containers: Sequence[Object]) -> None:
                     requests[name] = value
 
 
-def _host_ports(containers: Sequence[Object]) -> None:
-    for container in containers:
-        for port in container.get("ports") or ():
-            if not port.get("hostPort") and port.get("containerPort"):
-                port["hostPort"] = port["containerPort"]
+def _lacks_host_port(port: Object) -> bool:
+    return bool(port.get("containerPort")) and not port.get("hostPort")
+
+
+def _with_host_ports(container: Object) -> Object:
+    """A container with a host port for each of its ports. Another one: a patch lets old and new objects share it."""
+    ports = container.get("ports")
+    if not ports:
+        return container
+    shown = [{**port, "hostPort": port["containerPort"]} if _lacks_host_port(port) else port for port in ports]
+    return {**container, "ports": shown}
 
 
 def _default_status(status: Object) -> None:
