@@ -71,3 +71,22 @@ def test_a_refusal_for_want_of_rights_is_no_page(server: Handle) -> None:
     for path in ("/", "/api/v1/pods"):
         answer = httpx.get(server.url + path)
         assert (answer.status_code, answer.headers["x-content-type-options"]) == (403, "nosniff")
+
+
+@pytest.mark.parametrize(
+    "path", ["/namespaces", "/namespaces/default", "/namespaces/x", "/namespaces/x/status", "/namespaces/x/finalize"]
+)
+def test_namespaces_are_not_in_a_namespace(server: Handle, path: str) -> None:
+    for method in ("GET", "POST", "DELETE"):
+        headers = {"Authorization": f"Bearer {server.token}"}
+        answer = httpx.request(method, f"{server.url}/api/v1/namespaces/default{path}", headers=headers)
+        assert (answer.status_code, answer.json()["message"]) == (
+            404,
+            "the server could not find the requested resource",
+        )
+
+
+def test_a_name_is_quoted_in_errors(server: Handle) -> None:
+    answer = get(server, "/api/v1/namespaces/default/configmaps/a%22b%01")
+    assert answer.json()["message"] == 'configmaps "a\\"b\\x01" not found'
+    assert answer.json()["details"]["name"] == 'a"b\x01'

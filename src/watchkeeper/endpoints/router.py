@@ -134,7 +134,10 @@ class Router:
             return info.verb in ("list", "watch")
         if found.info.namespaced:
             return request.method == "GET" and len(info.parts) == 1 and "list" in found.scope.verbs
-        return found.info.gvr.resource == "namespaces" and not found.info.gvr.group
+        if found.info.gvr.resource != "namespaces" or found.info.gvr.group:
+            return False
+        # Namespaces are not in one.
+        return "/namespaces/" not in f"{info.path.partition('/namespaces/')[2]}/"
 
     @staticmethod
     def _names_no_namespace(found: ServedResource, request: Request) -> bool:
