@@ -91,6 +91,7 @@ def test_the_anonymous_user_is_unauthenticated():
 def test_groups_without_a_user_are_a_bad_request():
     error = refusal(ALL, [("impersonate-group", "devs")])
     assert error.code == 400
+    assert error.headers == ((b"x-content-type-options", b"nosniff"),)
     assert error.message == (
         'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"devs"}, Extra:map[string][]string(nil)} '
         "without impersonating a user name"

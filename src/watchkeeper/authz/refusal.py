@@ -8,7 +8,7 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupResource
 
-_NO_SNIFF = (b"x-content-type-options", b"nosniff")
+NO_SNIFF = (b"x-content-type-options", b"nosniff")
 """The message repeats what a request says, which no browser may take for a page."""
 _NO_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
@@ -18,7 +18,7 @@ def forbidden_error(question: Attributes, reason: str) -> ApiError:
     message = _refusal(question).translate(_NO_MARKUP)
     why = f"{message}: {reason}" if reason else message
     refusal = errors.forbidden(GroupResource(question.group, question.resource), question.name, why)
-    refusal.headers = (_NO_SNIFF,)
+    refusal.headers = (NO_SNIFF,)
     return refusal
 
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from watchkeeper.authn.service_accounts import group_names, split_username
 from watchkeeper.authz.interface import Attributes, Authorizer
-from watchkeeper.authz.refusal import forbidden_error
+from watchkeeper.authz.refusal import NO_SNIFF, forbidden_error
 from watchkeeper.endpoints.filters.attributes import attributes_of
 from watchkeeper.endpoints.response import Response
 from watchkeeper.meta import errors
@@ -90,7 +90,9 @@ def wanted_user(request: Request) -> User | None:
     if name:
         return User(name, uid=uid, groups=tuple(groups), extra=extra)
     if uid or groups or extra:
-        raise errors.bad_request(f"requested {_go_user(uid, groups, extra)} without impersonating a user name")
+        error = errors.bad_request(f"requested {_go_user(uid, groups, extra)} without impersonating a user name")
+        error.headers = (NO_SNIFF,)
+        raise error
     return None
 
 
