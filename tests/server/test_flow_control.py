@@ -123,6 +123,18 @@ def test_answers_tell_where_their_requests_stood(server: Handle) -> None:
     assert (answer.status_code, answer.headers["x-kubernetes-pf-prioritylevel-uid"]) == (403, uids["global-default"])
 
 
+def test_streams_other_than_watches_stand_nowhere(server: Handle) -> None:
+    def shown(path: str) -> bool:
+        answer = httpx.get(server.url + path, headers={"Authorization": f"Bearer {server.token}"})
+        return "x-kubernetes-pf-flowschema-uid" in answer.headers
+
+    pod = "/api/v1/namespaces/default/pods/x"
+    assert shown(pod)
+    assert shown("/api/v1/namespaces/default/pods?watch=1&timeoutSeconds=1")
+    assert not shown(f"{pod}/log")
+    assert not shown(f"{pod}/proxy/x")
+
+
 # -- how the objects are kept -------------------------------------------------------------------------------------
 
 
