@@ -46,6 +46,9 @@ REFUSED = {
     "a chunk of no size": (400, post(b"Transfer-Encoding: chunked", body=b"\r\n\r\nzz\r\nhi\r\n0\r\n\r\n")),
     "no host": (400, b"GET / HTTP/1.1\r\n\r\n"),
     "two hosts": (400, b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
+    "a host that is no name": (400, b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n"),
+    "half an escape": (400, b"GET /a%2 HTTP/1.1\r\nHost: x\r\n\r\n"),
+    "an escape of nothing": (400, b"GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n"),
     "HTTP/0.9": (400, b"GET /\r\n\r\n"),
     "HTTP/2 without asking": (400, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     "a version of the future": (400, b"GET / HTTP/3.0\r\nHost: x\r\n\r\n"),
@@ -70,6 +73,32 @@ def test_is_refused_and_the_connection_ends(what):
             return status, headers["connection"], await client.closed()
 
     assert asyncio.run(run()) == (expected, "close", True)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "why"),
+    [
+        (b"", "missing required Host header"),
+        (b"Host: a\r\nHost: b\r\n", "too many Host headers"),
+        (b"Host: a/b\r\n", "malformed Host header"),
+    ],
+)
+def test_what_is_wrong_with_a_host_is_told(hosts, why):
+    async def run():
+        async with serving(echo) as (_, port), connected(port) as client:
+            await client.send(b"GET / HTTP/1.1\r\n" + hosts + b"\r\n")
+            return (await client.answer())[2]
+
+    assert asyncio.run(run()).decode() == f"400 Bad Request: {why}"
+
+
+def test_an_escape_in_a_query_is_nobodys_business_here():
+    async def run():
+        async with serving(echo) as (_, port), connected(port) as client:
+            await client.send(b"GET /?a=%zz HTTP/1.1\r\nHost: x\r\n\r\n")
+            return (await client.answer())[0]
+
+    assert asyncio.run(run()) == 200
 
 
 @pytest.mark.parametrize("what", [name for name, (status, _) in REFUSED.items() if status != 431])

@@ -22,9 +22,14 @@ _LINGER_SECONDS = 1.0
 _VERSIONS = frozenset(("1.0", "1.1"))
 _Refusal = tuple[int, str]
 _BAD_REQUEST: _Refusal = (400, "400 Bad Request")
+_NO_HOST: _Refusal = (400, "400 Bad Request: missing required Host header")
+_MANY_HOSTS: _Refusal = (400, "400 Bad Request: too many Host headers")
+_NO_HOST_NAME: _Refusal = (400, "400 Bad Request: malformed Host header")
 _EXPECTATION_FAILED: _Refusal = (417, "417 Expectation Failed")
 _NOT_IMPLEMENTED: _Refusal = (501, "501 Not Implemented: unsupported transfer encoding")
 _other_method = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?= )").match
+_may_be_host = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*").fullmatch
+_bad_escape = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 _STAND_IN = b"REPORT"
 """A method without meaning here that the parser knows, for those that it does not know: HTTP lets them be any token."""
 _ASGI = {"version": "3.0", "spec_version": "2.4"}
@@ -230,6 +235,8 @@ class Connection(asyncio.Protocol):
         name = name.lower()
         if name == b"host":
             self._hosts += 1
+            if _may_be_host(value) is None and self._refusal is None:
+                self._refusal = _NO_HOST_NAME
         elif name == b"expect":
             self._expect_continue = value.lower() == b"100-continue"
             if not self._expect_continue:
@@ -247,10 +254,7 @@ class Connection(asyncio.Protocol):
         parser = self._parser
         method, self._other_method = self._other_method or parser.get_method().decode("ascii"), ""
         version = parser.get_http_version()
-        if self._refusal is None and (
-            version not in _VERSIONS or self._hosts > 1 or (version == "1.1" and not self._hosts)
-        ):
-            self._refusal = _BAD_REQUEST
+        self._refusal = self._refusal or self._fault_of_head(version)
         if self._refusal is not None:
             raise ValueError(self._refusal)
         exchange = Exchange(
@@ -272,6 +276,15 @@ class Connection(asyncio.Protocol):
                 self._pipeline = deque()
             self._pipeline.append((exchange, scope))
             self._pause_reading()
+
+    def _fault_of_head(self, version: str) -> _Refusal | None:
+        if self._hosts > 1:
+            return _MANY_HOSTS
+        if version == "1.1" and not self._hosts:
+            return _NO_HOST
+        if version not in _VERSIONS or (b"%" in self._url and _bad_escape(self._url.partition(b"?")[0])):
+            return _BAD_REQUEST
+        return None
 
     def _scope(self, method: str, version: str, exchange: Exchange) -> dict[str, Any]:
         target = self._url
