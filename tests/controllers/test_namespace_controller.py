@@ -128,3 +128,28 @@ def test_a_condition_that_keeps_its_status_keeps_its_time() -> None:
 def test_failures_are_told_in_order() -> None:
     failed = {c["type"]: c["message"] for c in with_conditions([], Remaining(failures=["z", "a"]))}[FAILURE]
     assert failed == "Failed to delete all resource types, 2 remaining: a, z"
+
+
+def test_a_namespace_is_emptied_without_the_finalizer_of_kubernetes_as_long_as_it_has_another(server: Handle) -> None:
+    path = "/api/v1/namespaces/handed-over"
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "handed-over"}})
+    server.request("POST", f"{path}/configmaps", {"metadata": {"name": "inside"}})
+    held = {"metadata": {"name": "handed-over"}, "spec": {"finalizers": ["example.com/hold"]}}
+    server.request("PUT", f"{path}/finalize", held)
+    server.request("DELETE", path)
+    assert eventually(lambda: not server.request("GET", f"{path}/configmaps")["items"])
+    assert eventually(lambda: bool(server.request("GET", path)["status"].get("conditions")))
+    assert server.request("GET", path)["spec"]["finalizers"] == ["example.com/hold"]
+
+
+def test_the_finalizers_that_stay_are_sorted(server: Handle) -> None:
+    spec = {"finalizers": ["z.example.com/hold", "kubernetes", "a.example.com/hold"]}
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "held-twice"}, "spec": spec})
+    server.request("DELETE", "/api/v1/namespaces/held-twice")
+
+    def finalizers() -> list[str]:
+        found: list[str] = server.request("GET", "/api/v1/namespaces/held-twice")["spec"]["finalizers"]
+        return found
+
+    assert eventually(lambda: "kubernetes" not in finalizers())
+    assert finalizers() == ["a.example.com/hold", "z.example.com/hold"]

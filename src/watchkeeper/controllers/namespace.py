@@ -108,7 +108,7 @@ class NamespaceController:
             namespace = await self._api.get(self._namespaces(), "", name)
             if namespace["metadata"].get("deletionTimestamp") is None:
                 return True
-            if FINALIZER not in (namespace.get("spec") or {}).get("finalizers", ()):
+            if not (namespace.get("spec") or {}).get("finalizers"):
                 return True
             remaining = await self._delete_content(name, namespace["metadata"]["deletionTimestamp"])
             await self._report(namespace, remaining)
@@ -177,7 +177,7 @@ class NamespaceController:
     async def _finalize(self, namespace: Object) -> None:
         def change(obj: Object) -> None:
             spec = obj.setdefault("spec", {})
-            spec["finalizers"] = [f for f in spec.get("finalizers") or () if f != FINALIZER]
+            spec["finalizers"] = sorted({f for f in spec.get("finalizers") or () if f != FINALIZER})
 
         meta = namespace["metadata"]
         await self._api.change(
