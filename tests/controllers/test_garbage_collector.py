@@ -115,3 +115,15 @@ def test_what_is_served_is_followed_little_by_little_and_orphans_wait_until_all_
         assert eventually(lambda: not exists(handle, f"{things(0)}/owner"))
         assert eventually(lambda: not exists(handle, f"{things(38)}/dependent"))
         assert not handle.request("GET", f"{things(39)}/orphan")["metadata"].get("ownerReferences")
+
+
+def test_an_object_that_owns_itself_can_be_deleted(server: Handle) -> None:
+    made = server.request("POST", CONFIG_MAPS, {"metadata": {"name": "own-owner"}})
+    path = f"{CONFIG_MAPS}/own-owner"
+    own = {"apiVersion": "v1", "kind": "ConfigMap", "name": "own-owner", "uid": made["metadata"]["uid"]}
+    made["metadata"]["ownerReferences"] = [own]
+    server.request("PUT", path, made)
+    collected_so_far(server)
+    server.request("DELETE", path)
+    collected_so_far(server)
+    assert not exists(server, path)

@@ -47,3 +47,12 @@ def test_an_owner_that_orphans_has_its_dependents_freed() -> None:
     work = observe(graph, "a", deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["orphan"])
     assert [node.uid for node in work.orphan] == ["a"]
     assert names(work) == set()
+
+
+def test_an_object_that_owns_itself_leaves_nothing_to_look_at() -> None:
+    graph = Graph()
+    observe(graph, "a", ("a", True))
+    observe(graph, "b", ("a", True))
+    assert names(graph.forget("a")) == {"b"}
+    assert names(graph.forget("b")) == set()
+    assert "a" not in graph

@@ -30,7 +30,7 @@ _FIRST_RETRY, _LAST_RETRY = 0.1, 60.0
 _LOOK_SECONDS = 0.05
 """How long the look at what is newly served waits for more of it."""
 _SLICE_SECONDS = 0.004
-"""How long it takes at a time, and lets others have their turn."""
+"""How long it takes at a time, as the workers do, and lets others have their turn."""
 _OWNERS, _DELETION = b'"ownerReferences":', b'"deletionTimestamp":'
 _VERBS = ("list", "watch", "delete")
 _IGNORED = frozenset({("", "events"), ("events.k8s.io", "events")})
@@ -167,7 +167,12 @@ class GarbageCollector:
             self._queue.put_nowait((what, node))
 
     async def _work(self) -> None:
+        until = time.perf_counter() + _SLICE_SECONDS
         while True:
+            if time.perf_counter() >= until:
+                # A storage in memory answers at once, so nothing else would ever wait here.
+                await asyncio.sleep(0)
+                until = time.perf_counter() + _SLICE_SECONDS
             what, node = await self._queue.get()
             self._queued.discard((what, node.uid))
             node = self._graph.get(node.uid) or node

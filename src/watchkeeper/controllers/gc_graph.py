@@ -149,6 +149,7 @@ class Graph:
         node = self._nodes.pop(uid, None)
         if node is None:
             return work
+        node.dependents.discard(node)
         for reference in node.owners:
             self._release(self._nodes.get(reference.uid), node, work)
         work.delete += node.dependents
