@@ -107,13 +107,20 @@ def test_roles_that_are_right_are_not_written(server: Handle) -> None:
         assert changed == ["unrelated"]
 
 
-def test_collected_rules_belong_to_who_collects_them(server: Handle) -> None:
-    labels = {"to": "owned"}
-    server.request(
-        "POST", ROLES, {**role("owned-part", rule("owned")), "metadata": {"name": "owned-part", "labels": labels}}
-    )
-    server.request("POST", ROLES, collecting("owned-all", labels))
-    assert until(lambda: resources(server, "owned-all") == {"owned"})
-    entries = server.request("GET", f"{ROLES}/owned-all")["metadata"]["managedFields"]
-    applied = [(entry["manager"], entry["fieldsV1"]) for entry in entries if entry["operation"] == "Apply"]
-    assert applied == [("clusterrole-aggregation-controller", {"f:rules": {}})]
+def test_collected_rules_are_applied_so_they_belong_to_the_controller(server: Handle) -> None:
+    server.request("POST", ROLES, role("part", rule("x"), to="owned"))
+    server.request("POST", ROLES, collecting("owned", {"to": "owned"}))
+    assert until(lambda: resources(server, "owned") == {"x"})
+    entries = server.request("GET", f"{ROLES}/owned")["metadata"]["managedFields"]
+    applied = [e for e in entries if e["manager"] == "clusterrole-aggregation-controller"]
+    assert [(e["operation"], e["fieldsV1"]) for e in applied] == [("Apply", {"f:rules": {}})]
+    server.request("DELETE", f"{ROLES}/part")
+    assert until(lambda: resources(server, "owned") == set())
+
+
+def test_rules_that_others_wrote_stay_while_nothing_is_collected(server: Handle) -> None:
+    server.request("POST", ROLES, {**collecting("own-rules", {"to": "nobody"}), "rules": [rule("mine")]})
+    server.request("POST", ROLES, role("later", rule("y"), to="later"))
+    server.request("POST", ROLES, collecting("after-it", {"to": "later"}))
+    assert until(lambda: resources(server, "after-it") == {"y"})
+    assert resources(server, "own-rules") == {"mine"}

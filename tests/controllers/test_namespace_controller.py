@@ -10,6 +10,7 @@ import pytest
 
 from watchkeeper.controllers.namespace import Remaining, with_conditions
 from watchkeeper.testing import Handle, Server
+from watchkeeper.testing.handle import RequestFailed
 
 Object = dict[str, Any]
 MERGE = "application/merge-patch+json"
@@ -153,3 +154,61 @@ def test_the_finalizers_that_stay_are_sorted(server: Handle) -> None:
 
     assert eventually(lambda: "kubernetes" not in finalizers())
     assert finalizers() == ["a.example.com/hold", "z.example.com/hold"]
+
+
+def message_of(namespace: Object, condition: str) -> str:
+    return next((c["message"] for c in namespace["status"].get("conditions", ()) if c["type"] == condition), "")
+
+
+def held_namespace(server: Handle, name: str, path: str, obj: Object) -> Object:
+    """A namespace that is to go and has one object, with a finalizer, once its conditions are there."""
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name, "finalizers": ["example.com/last"]}})
+    assert eventually(lambda: created(server, path, obj))
+    server.request("DELETE", f"/api/v1/namespaces/{name}")
+    assert eventually(lambda: bool(message_of(server.request("GET", f"/api/v1/namespaces/{name}"), HELD)))
+    return server.request("GET", f"/api/v1/namespaces/{name}")
+
+
+def created(server: Handle, path: str, obj: Object) -> bool:
+    try:
+        server.request("POST", path, obj)
+    except RequestFailed as error:
+        assert error.status == 404
+        return False
+    return True
+
+
+def test_events_are_counted_for_both_groups_that_serve_them(server: Handle) -> None:
+    event = {"metadata": {"name": "e", "finalizers": ["example.com/a"]}, "involvedObject": {"namespace": "telling"}}
+    namespace = held_namespace(server, "telling", "/api/v1/namespaces/telling/events", event)
+    assert message_of(namespace, LEFT) == (
+        "Some resources are remaining: events. has 1 resource instances, events.events.k8s.io has 1 resource instances"
+    )
+    assert message_of(namespace, HELD).endswith("remaining: example.com/a in 2 resource instances")
+
+
+def test_a_custom_resource_is_counted_once_however_many_versions_it_has(server: Handle) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [{"name": v, "served": True, "storage": v == "v1", "schema": schema} for v in ("v1", "v2")]
+    names = {"plural": "odds", "kind": "Odd"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions}
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    server.request("POST", crds, {"metadata": {"name": "odds.example.com"}, "spec": spec})
+    odd = {
+        "apiVersion": "example.com/v1",
+        "kind": "Odd",
+        "metadata": {"name": "o", "finalizers": ["example.com/a"]},
+    }
+    namespace = held_namespace(server, "odd", "/apis/example.com/v1/namespaces/odd/odds", odd)
+    assert message_of(namespace, LEFT).endswith("remaining: odds.example.com has 1 resource instances")
+    assert message_of(namespace, HELD).endswith("remaining: example.com/a in 1 resource instances")
+
+
+def test_a_namespace_that_is_let_go_owns_no_finalizers(server: Handle) -> None:
+    metadata = {"name": "kept-by-metadata", "finalizers": ["example.com/last"]}
+    server.request("POST", "/api/v1/namespaces", {"metadata": metadata})
+    server.request("DELETE", "/api/v1/namespaces/kept-by-metadata")
+    path = "/api/v1/namespaces/kept-by-metadata"
+    assert eventually(lambda: server.request("GET", path)["spec"] == {})
+    entries = server.request("GET", path)["metadata"]["managedFields"]
+    assert "finalize" not in [e.get("subresource") for e in entries]

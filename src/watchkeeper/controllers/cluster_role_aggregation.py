@@ -101,6 +101,7 @@ class ClusterRoleAggregationController:
         return done
 
     async def _write(self, name: str, uid: str, rules: list[Object]) -> None:
+        # As in the reference, which applies no empty list: rules that others wrote stay while there are none.
         part = {"rules": rules} if rules else {}
         await self._api.apply(self._resource(), "", name, uid, part, manager=MANAGER)
 

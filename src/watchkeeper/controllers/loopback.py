@@ -35,15 +35,20 @@ class Loopback:
         self.user = user
 
     def resources(self, *verbs: str) -> Iterator[ServedResource]:
-        """What is served with all these verbs, each stored resource once (at its hub version)."""
-        seen: set[int] = set()
+        """What is served with all these verbs, each resource of each group once, at its hub version if that is there.
+
+        What several groups serve, as they do Events, comes once for each.
+        """
         for group in self.served.groups():
+            found: dict[str, ServedResource] = {}
             for version in self.served.versions(group):
-                for found in self.served.resources(group, version):
-                    usable = found.scope.is_hub and all(v in found.scope.verbs for v in verbs)
-                    if usable and id(found.scope.store) not in seen:
-                        seen.add(id(found.scope.store))
-                        yield found
+                for each in self.served.resources(group, version):
+                    name = each.info.gvr.resource
+                    if all(verb in each.scope.verbs for verb in verbs) and (
+                        name not in found or (each.scope.is_hub and not found[name].scope.is_hub)
+                    ):
+                        found[name] = each
+            yield from found.values()
 
     def versions_of(self, group: str, resource: str, *verbs: str) -> Iterator[ServedResource]:
         """A resource at its hub version, if it is served with all these verbs; several where it is stored twice."""
@@ -152,14 +157,14 @@ class Loopback:
     ) -> Object:
         """Change an object in place by a function, as often as other writers interfere. Raises NotFound, Conflict.
 
-        `manager` is recorded as the owner of what changes.
+        `manager` is recorded as the owner of what changes; "" leaves the record as it is.
         """
         scope = resource.subresources[subresource] if subresource else resource.scope
 
         def changed(current: StoredObject) -> Object:
             obj = current.data()
             change(obj)
-            return scope.field_manager.update(current.data(), obj, manager) if scope.field_manager else obj
+            return scope.field_manager.update(current.data(), obj, manager) if scope.field_manager and manager else obj
 
         return await self._update(resource, scope, namespace, name, uid, changed)
 

@@ -141,7 +141,8 @@ class NamespaceController:
             try:
                 before = (await self._api.list(resource, name)).items
                 if before:
-                    await self._api.delete_collection(resource, name)
+                    if resource.scope.is_hub:  # others are the objects of another group once more
+                        await self._api.delete_collection(resource, name)
                     left = (await self._api.list(resource, name)).items
                     self._count(resource, left, remaining)
                     if left and not _may_still_go(before, left, deleted_at):
@@ -177,7 +178,9 @@ class NamespaceController:
     async def _finalize(self, namespace: Object) -> None:
         def change(obj: Object) -> None:
             spec = obj.setdefault("spec", {})
-            spec["finalizers"] = sorted({f for f in spec.get("finalizers") or () if f != FINALIZER})
+            kept = sorted({f for f in spec.pop("finalizers", None) or () if f != FINALIZER})
+            if kept:
+                spec["finalizers"] = kept
 
         meta = namespace["metadata"]
         await self._api.change(
