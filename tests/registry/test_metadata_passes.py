@@ -84,3 +84,38 @@ def test_kinds_judged_as_new_do_not_see_that_something_changed(kind: str, own: i
     with pytest.raises(ApiError) as refused:
         strategy(kind).before_update(CTX, new, old)
     assert causes(refused.value).count('metadata.uid: Invalid value: "other": field is immutable') == 1 + own
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "order"),
+    [
+        (
+            "RoleBinding",
+            {"roleRef": {"name": "r"}},
+            {"roleRef": {"name": "s"}},
+            "m m m roleRef.apiGroup roleRef.kind m roleRef",
+        ),
+        ("Role", {}, {"rules": [{"nonResourceURLs": ["/"], "verbs": ["get"]}]}, "m m m rules[0].nonResourceURLs m"),
+        ("IPAddress", {"spec": {"parentRef": {}}}, {"spec": {}}, "m m metadata.name m spec.parentRef m spec.parentRef"),
+        ("StorageClass", {"provisioner": "p"}, {}, "m m m provisioner volumeBindingMode m provisioner"),
+        ("VolumeAttributesClass", {"driverName": "d"}, {"driverName": "e"}, "m m m driverName m parameters"),
+        ("RuntimeClass", {"handler": "h"}, {"handler": "A"}, "m m m handler m handler"),
+        ("ConfigMap", {"immutable": True}, {"data": {"a/b": ""}}, "m m m immutable data m data[a/b]"),
+        (
+            "IngressClass",
+            {"spec": {"controller": "a/b"}},
+            {"spec": {"controller": "c"}},
+            "m m m spec.controller m spec.controller",
+        ),
+    ],
+)
+def test_metadata_stand_ahead_of_what_each_pass_finds(kind: str, old: Any, new: Any, order: str) -> None:
+    old, new = {**old, "metadata": meta()}, {**new, "metadata": meta(labels={"a b": ""})}
+    if not RESOURCES[kind].namespaced:
+        del new["metadata"]["namespace"], old["metadata"]["namespace"]
+    with pytest.raises(ApiError) as refused:
+        strategy(kind).before_update(CTX, new, old)
+    assert refused.value.details is not None
+    fields = [cause["field"] for cause in refused.value.details["causes"]]
+    short = ["m" if field == "metadata.labels" else field for field in fields]
+    assert short == order.split(" ")

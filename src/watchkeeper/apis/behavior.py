@@ -75,6 +75,9 @@ class KindBehavior:
     """All that is wrong with a new object, besides its metadata, in the reference's order."""
     validate_update: Callable[[Object, Object], list[FieldError]] = _no_errors
     """(new, old): all that is wrong with the new state or the change, besides metadata rules."""
+    validate_change: Callable[[Object, Object], list[FieldError]] = _no_errors
+    """(new, old): what is wrong with the change alone, of kinds that the reference judges twice: as new objects, and
+    for what has changed, either of them with the metadata ahead. `validate_update` leaves it out."""
     validate_metadata_update: Callable[[Object, Object], list[FieldError]] | None = None
     """(new, old): what `validate_update` can find when nothing but metadata was changed of an old state that was found
     valid as a whole. None: `validate_update` is asked in any case."""

@@ -66,6 +66,11 @@ def kind_schema(gvk: GroupVersionKind) -> Schema:
     return schema_data().kinds[gvk]
 
 
+def object_meta_schema() -> Schema:
+    """The schema of the metadata of every kind."""
+    return schema_data().definitions["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]
+
+
 def resources() -> list[ResourceInfo]:
     """All built-in resources at all versions that are served unless turned off, in the order of discovery."""
     return list(schema_data().resources)

@@ -34,28 +34,28 @@ Object = dict[str, Any]
 _CHANGE = ("change",)
 _NEW = ("new",)
 _NEW_AND_CHANGE = ("new", "change")
+_CHANGE_AND_NEW = ("change", "new")
 _WITHIN = ("within",)
 """Of a kind whose `validate_update` judges metadata, too, between its other rules."""
 _FLOWS = "flowcontrol.apiserver.k8s.io"
-_CHANGED_FIRST = ("ConfigMap", "Endpoints", "PersistentVolumeClaim", "Secret", "ServiceAccount")
+_CORE_CHANGED_FIRST = ("ConfigMap", "Endpoints", "PersistentVolumeClaim", "Secret", "ServiceAccount")
 _PASSES: Mapping[GroupKind, Sequence[str]] = {
     GroupKind("", "Namespace"): _NEW_AND_CHANGE,
-    **{GroupKind("", kind): ("change", "new") for kind in _CHANGED_FIRST},
+    **{GroupKind("", kind): _CHANGE_AND_NEW for kind in _CORE_CHANGED_FIRST},
     GroupKind("", "Event"): (),
     GroupKind("", "LimitRange"): _NEW,
     GroupKind("discovery.k8s.io", "EndpointSlice"): _NEW,
     GroupKind("resource.k8s.io", "ResourceClaimTemplate"): _NEW_AND_CHANGE,
     **{GroupKind("", kind): _WITHIN for kind in ("Node", "PersistentVolume")},
     GroupKind("batch", "Job"): _WITHIN,
-    **{GroupKind("networking.k8s.io", kind): _NEW_AND_CHANGE for kind in ("IPAddress", "Ingress", "IngressClass")},
+    GroupKind("networking.k8s.io", "IPAddress"): _NEW_AND_CHANGE,
+    **{GroupKind("networking.k8s.io", kind): _CHANGE_AND_NEW for kind in ("Ingress", "IngressClass")},
     **{
         GroupKind("rbac.authorization.k8s.io", kind): _NEW_AND_CHANGE
         for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
     },
-    **{
-        GroupKind("storage.k8s.io", kind): _NEW_AND_CHANGE
-        for kind in ("CSIStorageCapacity", "StorageClass", "VolumeAttributesClass")
-    },
+    **{GroupKind("storage.k8s.io", kind): _NEW_AND_CHANGE for kind in ("CSIStorageCapacity", "StorageClass")},
+    GroupKind("storage.k8s.io", "VolumeAttributesClass"): _CHANGE_AND_NEW,
     **{GroupKind("storage.k8s.io", kind): _NEW for kind in ("CSINode", "VolumeAttachment")},
     GroupKind("node.k8s.io", "RuntimeClass"): _NEW_AND_CHANGE,
     GroupKind("certificates.k8s.io", "CertificateSigningRequest"): _NEW_AND_CHANGE,
@@ -218,32 +218,39 @@ class Strategy:
         """Whether an update ends the object: it was due to go, and nothing holds it any more."""
         return removed_by_update(obj["metadata"], old["metadata"])
 
-    def _own_metadata_errors(self, meta: Object, old: Object) -> list[FieldError]:
-        """What the kind itself finds wrong with metadata, some kinds twice."""
+    def _own_metadata_errors(self, meta: Object, old: Object) -> list[list[FieldError]]:
+        """What the kind itself finds wrong with metadata, in each of its passes."""
         if not self._passes or self._passes == _WITHIN:
             return []
         judge_change = validate_builtin_object_meta_update if self._qualified else validate_object_meta_update
         change = judge_change(meta, old) if "change" in self._passes else []
         if self._passes == _CHANGE:
-            return change
+            return [change]
         if "change" in self._passes and not change and not meta.get("finalizers") and not meta.get("generateName"):
-            return change  # nothing else could be wrong as such
+            return [change] * len(self._passes)  # nothing else could be wrong as such
         judge_new = validate_builtin_object_meta if self._qualified else validate_object_meta
         new = judge_new(meta, namespaced=self.namespaced, name_rule=self.behavior.name_rule)
-        return [error for each in self._passes for error in (change if each == "change" else new)]
+        return [change if each == "change" else new for each in self._passes]
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """All that is wrong with the new state or with the change, besides the generic metadata rules."""
-        found = self._own_metadata_errors(obj["metadata"], old["metadata"])
+        of_metadata = self._own_metadata_errors(obj["metadata"], old["metadata"])
         more = self.behavior.validate_update(obj, old)
-        return found + more if more else found
+        if len(of_metadata) < 2:
+            return of_metadata[0] + more if of_metadata else more
+        change = self.behavior.validate_change(obj, old)
+        found: list[FieldError] = []
+        for each, errors_of_pass in zip(self._passes, of_metadata, strict=True):
+            found += errors_of_pass
+            found += change if each == "change" else more
+        return found
 
     def validate_settled_update(self, obj: Object, old: Object) -> list[FieldError]:
         """The same where the old state is valid: what only metadata was changed of need not be looked at again."""
         check = self.behavior.validate_metadata_update
         if check is None or not _same_but_metadata(obj, old):
             return self.validate_update(obj, old)
-        return self._own_metadata_errors(obj["metadata"], old["metadata"]) + check(obj, old)
+        return _joined(self._own_metadata_errors(obj["metadata"], old["metadata"])) + check(obj, old)
 
 
 class StatusStrategy(Strategy):
@@ -265,7 +272,7 @@ class StatusStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """What is wrong with the new status."""
-        found = self._own_metadata_errors(obj["metadata"], old["metadata"])
+        found = _joined(self._own_metadata_errors(obj["metadata"], old["metadata"]))
         check = self.behavior.validate_status_update
         if check is not None:
             found += check(obj, old)
@@ -278,6 +285,10 @@ class StatusStrategy(Strategy):
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         """Status writers are controllers: they are not warned about specs."""
         return self.behavior.warnings_on_status_update(obj)
+
+
+def _joined(passes: list[list[FieldError]]) -> list[FieldError]:
+    return [error for errors_of_pass in passes for error in errors_of_pass]
 
 
 def _same_but_metadata(obj: Object, old: Object) -> bool:

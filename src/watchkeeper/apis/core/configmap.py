@@ -51,8 +51,8 @@ def _validate(obj: Object) -> list[FieldError]:
     return errors
 
 
-def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    return validate_unchanged(_with_data(new), _with_data(old), ("data", "binaryData")) + _validate(new)
+def _validate_change(new: Object, old: Object) -> list[FieldError]:
+    return validate_unchanged(_with_data(new), _with_data(old), ("data", "binaryData"))
 
 
 def _with_data(obj: Object) -> Object:
@@ -69,7 +69,8 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind("", "ConfigMap"),
         validate=_validate,
-        validate_update=_validate_update,
+        validate_update=lambda new, _old: _validate(new),
+        validate_change=_validate_change,
         has_status=False,
         table=TableSpec(
             columns=(

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.apis.core.go_fields import FIELDS
+from watchkeeper.apis.schema_data import object_meta_schema
 from watchkeeper.meta.field import in_declared_order, in_key_order
-from watchkeeper.meta.object_meta import object_meta_without
+from watchkeeper.runtime.go_order import in_go_order
 from watchkeeper.runtime.with_empties import as_sent
 
 _ZEROS = {"s": "", "i": 0, "b": False, "quantity": "0"}
 _OF_SECURITY = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 """Fields of a pod's spec that its security context has in that form."""
-_METADATA = object_meta_without("selfLink", "managedFields")
 
 
 def go_form(value: Mapping[str, Any] | None, part: str) -> dict[str, Any]:
@@ -66,4 +66,6 @@ def _with_security(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: in_key_order(metadata[name]) for name in _METADATA if metadata.get(name)}
+    shown = {name: value for name, value in metadata.items() if value}
+    found: dict[str, Any] = in_go_order(shown, object_meta_schema())
+    return found

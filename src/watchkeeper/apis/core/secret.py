@@ -124,9 +124,8 @@ def _prepare_for_update(new: Object, old: Object) -> None:
         new["type"] = old.get("type", OPAQUE)
 
 
-def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    errors = validate_immutable(new.get("type"), old.get("type"), "type")
-    return errors + validate_unchanged(new, old, ("data",)) + _validate(new)
+def _validate_change(new: Object, old: Object) -> list[FieldError]:
+    return validate_immutable(new.get("type"), old.get("type"), "type") + validate_unchanged(new, old, ("data",))
 
 
 def _cells(obj: Object, now: float) -> list[Any]:
@@ -139,7 +138,8 @@ BEHAVIORS = [
         prepare_for_create=fold_string_data,
         prepare_for_update=_prepare_for_update,
         validate=_validate,
-        validate_update=_validate_update,
+        validate_update=lambda new, _old: _validate(new),
+        validate_change=_validate_change,
         warnings_on_create=_warnings,
         warnings_on_update=lambda new, _old: _warnings(new),
         selectable_fields=lambda obj: {"type": obj.get("type", "")},

@@ -43,9 +43,9 @@ def _validate(ingress_class: Object) -> list[FieldError]:
     return errors + (_parameter_errors(parameters) if parameters is not None else [])
 
 
-def _validate_update(new: Object, old: Object) -> list[FieldError]:
+def _validate_change(new: Object, old: Object) -> list[FieldError]:
     now, was = ((each.get("spec") or {}).get("controller") or "" for each in (new, old))
-    return validate_immutable(now, was, "spec.controller") + _validate(new)
+    return validate_immutable(now, was, "spec.controller")
 
 
 def _parameter_errors(parameters: Mapping[str, Any]) -> list[FieldError]:
@@ -90,7 +90,8 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "IngressClass"),
         validate=_validate,
-        validate_update=_validate_update,
+        validate_update=lambda new, _old: _validate(new),
+        validate_change=_validate_change,
         has_status=False,
         has_generation=True,
         table=TableSpec(

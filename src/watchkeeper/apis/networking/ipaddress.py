@@ -58,9 +58,9 @@ def _validate(address: Object) -> list[FieldError]:
     return errors
 
 
-def _validate_update(new: Object, old: Object) -> list[FieldError]:
+def _validate_change(new: Object, old: Object) -> list[FieldError]:
     now, was = (_shown((each.get("spec") or {}).get("parentRef")) for each in (new, old))
-    return _validate(new) + ([] if now == was else [invalid(_PATH, now, IMMUTABLE)])
+    return [] if now == was else [invalid(_PATH, now, IMMUTABLE)]
 
 
 def _shown(parent: Object | None) -> Object | None:
@@ -85,7 +85,8 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "IPAddress"),
         validate=_validate,
-        validate_update=_validate_update,
+        validate_update=lambda new, _old: _validate(new),
+        validate_change=_validate_change,
         name_rule=_name_rule,
         appends_to_generate_name=False,
         has_status=False,

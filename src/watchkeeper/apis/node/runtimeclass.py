@@ -45,8 +45,8 @@ def _validate(runtime_class: Object) -> list[FieldError]:
     return errors + [duplicate(f"{path}[{i}]", internal_form(tolerations[i], _TOLERATION)) for i in repeated]
 
 
-def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    return _validate(new) + validate_immutable(new.get("handler"), old.get("handler"), "handler")
+def _validate_change(new: Object, old: Object) -> list[FieldError]:
+    return validate_immutable(new.get("handler"), old.get("handler"), "handler")
 
 
 def _warnings(runtime_class: Object) -> list[str]:
@@ -65,7 +65,8 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "RuntimeClass"),
         validate=_validate,
-        validate_update=_validate_update,
+        validate_update=lambda new, _old: _validate(new),
+        validate_change=_validate_change,
         warnings_on_create=_warnings,
         warnings_on_update=lambda new, _old: _warnings(new),
         allow_create_on_update=True,

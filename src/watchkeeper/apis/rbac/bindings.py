@@ -69,13 +69,12 @@ def _errors(binding: Object, *, namespaced: bool) -> list[FieldError]:
     return errors
 
 
-def _update_errors(new: Object, old: Object, *, namespaced: bool) -> list[FieldError]:
-    """The rules of new bindings, and the role stays what it is."""
-    errors = _errors(new, namespaced=namespaced)
+def _change_errors(new: Object, old: Object) -> list[FieldError]:
+    """The role stays what it is."""
     role = internal_form(new.get("roleRef"), _ROLE)
-    if role != internal_form(old.get("roleRef"), _ROLE):
-        errors.append(invalid("roleRef", role, "cannot change roleRef"))
-    return errors
+    if role == internal_form(old.get("roleRef"), _ROLE):
+        return []
+    return [invalid("roleRef", role, "cannot change roleRef")]
 
 
 def _cells(binding: Object, now: float) -> list[Any]:
@@ -111,7 +110,8 @@ def _behavior(kind: str, *, namespaced: bool) -> KindBehavior:
     return KindBehavior(
         kind=GroupKind(GROUP, kind),
         validate=lambda obj: _errors(obj, namespaced=namespaced),
-        validate_update=lambda new, old: _update_errors(new, old, namespaced=namespaced),
+        validate_update=lambda new, _old: _errors(new, namespaced=namespaced),
+        validate_change=_change_errors,
         name_rule=name_of_rbac,
         allow_create_on_update=True,
         has_status=False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.apis import printing
@@ -19,11 +18,13 @@ from watchkeeper.apis.resource.claim_validation import (
     validate_claim_spec,
     validate_template_spec,
 )
+from watchkeeper.apis.schema_data import object_meta_schema
 from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.internal_form import internal_form
 from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_builtin_object_meta
-from watchkeeper.meta.field import FieldError, in_key_order, invalid
+from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
+from watchkeeper.runtime.go_order import in_go_order
 
 Object = dict[str, Any]
 
@@ -94,18 +95,15 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def _template_validation(compiled: Compile) -> Callable[[Object, Object], list[FieldError]]:
-    """A template does not change; a new state is judged as a new template, too."""
-
-    def validate_update(new: Object, old: Object) -> list[FieldError]:
-        spec = new.get("spec") or {}
-        errors = validate_template_spec(spec, "spec", compiled)
-        if same(new.get("spec"), old.get("spec"), "resource.v1.ResourceClaimTemplateSpec"):
-            return errors
-        shown = {**in_key_order(spec.get("metadata") or {}), "Spec": internal_form(spec.get("spec"), SPEC)}
-        return [*errors, invalid("spec", shown, IMMUTABLE)]
-
-    return validate_update
+def _validate_template_change(new: Object, old: Object) -> list[FieldError]:
+    if same(new.get("spec"), old.get("spec"), "resource.v1.ResourceClaimTemplateSpec"):
+        return []
+    spec = new.get("spec") or {}
+    shown = {
+        **in_go_order(spec.get("metadata") or {}, object_meta_schema()),
+        "Spec": internal_form(spec.get("spec"), SPEC),
+    }
+    return [invalid("spec", shown, IMMUTABLE)]
 
 
 def _state(claim: Object) -> str:
@@ -143,7 +141,8 @@ def claim_behaviors(compiled: Compile) -> list[KindBehavior]:
         KindBehavior(
             kind=GroupKind(_GROUP, "ResourceClaimTemplate"),
             validate=lambda template: validate_template_spec(template.get("spec") or {}, "spec", compiled),
-            validate_update=_template_validation(compiled),
+            validate_update=lambda template, _old: validate_template_spec(template.get("spec") or {}, "spec", compiled),
+            validate_change=_validate_template_change,
             table=TableSpec(
                 columns=(printing.NAME, printing.AGE),
                 cells=lambda template, now: [printing.name_of(template), printing.age(template, now)],

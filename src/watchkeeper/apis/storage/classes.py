@@ -43,10 +43,8 @@ def _validate_storage_class(storage_class: Object) -> list[FieldError]:
     return errors + _topology_errors(storage_class.get("allowedTopologies") or ())
 
 
-def _validate_storage_class_update(new: Object, old: Object) -> list[FieldError]:
-    return _validate_storage_class(new) + [
-        error for name in _FIXED for error in validate_immutable(new.get(name), old.get(name), name)
-    ]
+def _validate_storage_class_change(new: Object, old: Object) -> list[FieldError]:
+    return [error for name in _FIXED for error in validate_immutable(new.get(name), old.get(name), name)]
 
 
 def _driver_errors(name: str, path: str) -> list[FieldError]:
@@ -121,10 +119,9 @@ def _validate_attributes_class(attributes_class: Object) -> list[FieldError]:
     return errors + _parameter_errors(parameters)
 
 
-def _validate_attributes_class_update(new: Object, old: Object) -> list[FieldError]:
+def _validate_attributes_class_change(new: Object, old: Object) -> list[FieldError]:
     changed = (name for name in ("driverName", "parameters") if (new.get(name) or None) != (old.get(name) or None))
-    errors = [forbidden(name, f"updates to {name} are forbidden.") for name in changed]
-    return errors + _validate_attributes_class(new)
+    return [forbidden(name, f"updates to {name} are forbidden.") for name in changed]
 
 
 def _attributes_class_cells(attributes_class: Object, now: float) -> list[Any]:
@@ -136,7 +133,8 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "StorageClass"),
         validate=_validate_storage_class,
-        validate_update=_validate_storage_class_update,
+        validate_update=lambda new, _old: _validate_storage_class(new),
+        validate_change=_validate_storage_class_change,
         warnings_on_create=_storage_class_warnings,
         warnings_on_update=lambda new, _old: _storage_class_warnings(new),
         has_status=False,
@@ -155,7 +153,8 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "VolumeAttributesClass"),
         validate=_validate_attributes_class,
-        validate_update=_validate_attributes_class_update,
+        validate_update=lambda new, _old: _validate_attributes_class(new),
+        validate_change=_validate_attributes_class_change,
         has_status=False,
         table=TableSpec(
             columns=(printing.NAME, Column("DriverName", "string", "The driver it is for."), printing.AGE),

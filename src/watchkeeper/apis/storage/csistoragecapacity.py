@@ -29,10 +29,11 @@ def _validate(capacity: Object, *, lenient: bool = False) -> list[FieldError]:
 
 
 def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    errors = _validate(new, lenient=has_invalid_values(old.get("nodeTopology")))
-    for name in _FIXED:
-        errors += validate_immutable(new.get(name), old.get(name), name)
-    return errors
+    return _validate(new, lenient=has_invalid_values(old.get("nodeTopology")))
+
+
+def _validate_change(new: Object, old: Object) -> list[FieldError]:
+    return [error for name in _FIXED for error in validate_immutable(new.get(name), old.get(name), name)]
 
 
 def _warnings(capacity: Object) -> list[str]:
@@ -44,6 +45,7 @@ BEHAVIORS = [
         kind=GroupKind(GROUP, "CSIStorageCapacity"),
         validate=_validate,
         validate_update=_validate_update,
+        validate_change=_validate_change,
         warnings_on_create=_warnings,
         warnings_on_update=lambda new, _old: _warnings(new),
         allow_unconditional_update=False,

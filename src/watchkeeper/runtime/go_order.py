@@ -1,0 +1,27 @@
+"""Values as Go's encoder writes them: the fields of structs in the order in which their types declare them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watchkeeper.meta.field import in_key_order
+from watchkeeper.runtime.schema import Schema, SchemaType
+
+
+def in_go_order(value: Any, schema: Schema) -> Any:
+    """JSON with its fields in the order of its type, and the keys of maps sorted."""
+    if value.__class__ is dict:
+        if schema.type is SchemaType.STRUCT:
+            return _in_field_order(value, schema)
+        if schema.type is SchemaType.MAP and schema.element is not None:
+            return {key: in_go_order(value[key], schema.element) for key in sorted(value)}
+    elif value.__class__ is list and schema.type is SchemaType.LIST and schema.element is not None:
+        return [in_go_order(item, schema.element) for item in value]
+    return in_key_order(value)
+
+
+def _in_field_order(value: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    known = {name: in_go_order(value[name], each.schema) for name, each in schema.fields.items() if name in value}
+    if len(known) < len(value):
+        known.update((name, in_key_order(value[name])) for name in sorted(value) if name not in known)
+    return known
