@@ -334,3 +334,28 @@ def test_what_a_patch_made_is_shown_fit_to_stand_in_html(server: Handle) -> None
 def test_only_answers_in_one_line_end_it(server: Handle, path: str) -> None:
     assert ask(server, "GET", path).content.endswith(b"}\n")
     assert ask(server, "GET", f"{path}?pretty=true").content.endswith(b"\n}")
+
+
+def test_an_outcome_that_does_not_decode_is_shown_in_the_order_of_its_types(server: Handle) -> None:
+    server.request("POST", CONFIGMAPS, {"metadata": {"name": "shown", "labels": {"b": "1", "a": "2"}}})
+    patch = [{"op": "add", "path": "/data", "value": {"z": {"y": 1, "x": 2}}}]
+    refused = ask(server, "PATCH", f"{CONFIGMAPS}/shown", json.dumps(patch), JSON_PATCH).json()
+    shown = json.loads(refused["message"].partition("Invalid value: ")[2].rpartition(": json: ")[0])
+    assert list(json.loads(shown)) == ["apiVersion", "data", "kind", "metadata"]
+    assert shown.startswith(
+        '{"apiVersion":"v1","data":{"z":{"y":1,"x":2}},"kind":"ConfigMap","metadata":{"name":"shown",'
+    )
+    labels, managed = (
+        '"labels":{"a":"2","b":"1"},"managedFields":[{"manager":',
+        '"operation":"Update","apiVersion":"v1"',
+    )
+    assert labels in shown
+    assert managed in shown
+
+
+def test_unknown_fields_of_a_json_patch_are_told_in_the_order_of_its_values(server: Handle) -> None:
+    pods, container = "/api/v1/namespaces/default/pods", {"name": "c", "image": "i", "z": 1, "a": 2}
+    server.request("POST", pods, {"metadata": {"name": "u"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    patch = json.dumps([{"op": "replace", "path": "/spec/containers/0", "value": container}])
+    refused = ask(server, "PATCH", f"{pods}/u?fieldValidation=Strict", patch, JSON_PATCH).json()
+    assert refused["message"].endswith('unknown field "spec.containers[0].z", unknown field "spec.containers[0].a"')

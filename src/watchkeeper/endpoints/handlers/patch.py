@@ -19,13 +19,14 @@ from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import APPLY_PATCH, STRATEGIC_PATCH, Scope
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.meta.field import go_json, invalid
+from watchkeeper.meta.field import escape_html, go_json, in_key_order, invalid
 from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.metadata import ensure_namespace, metadata_of
 from watchkeeper.registry.rest import LiveUpdate, UpdateOptions
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.codec import check_said_kind, wrong_kind
-from watchkeeper.runtime.patch import StrategicPatch
+from watchkeeper.runtime.go_order import in_go_order
+from watchkeeper.runtime.patch import JsonPatch, StrategicPatch, outcome_in_order
 from watchkeeper.runtime.scheme import DecodeError
 from watchkeeper.runtime.strict import in_path_order, strict_text, warnings_of
 from watchkeeper.storage.interface import StoredObject
@@ -161,7 +162,7 @@ class _Merge(_Patch):
         """The new state, sharing nothing with any other."""
         scope = self.scope
         changed = self.document.apply(self._versioned(current))
-        self._check_kind(changed)
+        self._check_kind(changed, current)
         new = self._completed(self._decoded(changed, current), current)
         return new if scope.is_hub else scope.services.scheme.to_hub(new)
 
@@ -173,7 +174,7 @@ class _Merge(_Patch):
     def _beside(self, live: Object, current: StoredObject) -> Object:
         """The new state, sharing with `live` what the patch leaves alone, which is not decoded again if it was once."""
         changed = patches.patched_beside(self.document, live)
-        self._check_kind(changed)
+        self._check_kind(changed, current)
         if current.settled and self.scope.kind.builtin:  # the schema of a custom resource may have changed since
             new = self._decoded_in_part(changed, live, current)
         else:
@@ -199,7 +200,7 @@ class _Merge(_Patch):
             self.scope.kind.specs.default_rest(changed)
         return changed
 
-    def _check_kind(self, changed: Any) -> None:
+    def _check_kind(self, changed: Any, current: StoredObject) -> None:
         """A patch may take the kind away, but not change it, nor the version; of custom objects it may do neither."""
         expected = self.scope.kind
         gvk = expected.gvk
@@ -208,21 +209,21 @@ class _Merge(_Patch):
                 self._check_said_kind(changed)
                 return  # validation knows better words for other kinds
             if not (changed.get("apiVersion") or self.patch_type == STRATEGIC_PATCH or self.scope.of_custom):
-                self._refuse_unversioned(changed)
+                self._refuse_unversioned(changed, current)
             if changed.get("kind") in (None, gvk.kind) and changed.get("apiVersion") in (None, gvk.api_version):
                 return
         alone = _SCALE_SCHEME if self.scope.of_custom else ""
         if why := wrong_kind(self.scope.services.scheme, expected, changed, alone=alone):
-            raise _invalid_outcome(_json_of(changed), why)
+            raise _invalid_outcome(self._outcome(current), why)
 
-    def _refuse_unversioned(self, changed: Object) -> None:
+    def _refuse_unversioned(self, changed: Object, current: StoredObject) -> None:
         """Without a version an outcome is taken for kube-apiserver's internal form, whose fields have other names."""
         if changed.get("kind") not in (None, "", self.scope.kind.gvk.kind):
             return
         unknown = [f'unknown field "{name}"' for name in sorted(changed) if name not in ("kind", "apiVersion")]
         found = [*self.strict_errors, *unknown]
         if self.params.field_validation == "Strict" and found:
-            raise _invalid_outcome(_json_of(changed), strict_text(found))
+            raise _invalid_outcome(self._outcome(current), strict_text(found))
         if self.params.field_validation != "Ignore":
             for text in found:
                 self.request.warn(text)
@@ -271,7 +272,11 @@ class _Merge(_Patch):
             return []
         if isinstance(self.document, StrategicPatch):
             return self.document.unknown_fields(self.document.apply(self._versioned(current)))
-        return in_path_order(found)
+        if len(found) < 2 or not isinstance(self.document, JsonPatch):
+            return in_path_order(found)
+        ordered: list[str] = []
+        self.scope.kind.decode(self._in_order(current), ordered)
+        return ordered
 
     def _restored(self, current: StoredObject, unknown: list[str] | None, error: DecodeError) -> Object:
         """The whole outcome, which did not decode as it is, decoded after a strategic patch converted its values."""
@@ -280,14 +285,21 @@ class _Merge(_Patch):
         if unknown:
             unknown.clear()
         try:
-            return self.scope.kind.decode(self.document.restored(orjson.loads(self._outcome(current))), unknown)
+            return self.scope.kind.decode(self.document.restored(self._in_order(current)), unknown)
         except DecodeError as why:
             raise self._refused(current, str(why)) from why
 
     def _outcome(self, current: StoredObject) -> bytes:
-        """What the patch makes of the current state, for errors: worked out anew, because decoding changes it."""
+        """What the patch makes of the current state, for errors, as the reference's libraries write it."""
+        return escape_html(orjson.dumps(self._in_order(current)).decode()).encode()
+
+    def _in_order(self, current: StoredObject) -> Any:
+        """The same as a value whose members are in order: worked out anew, because decoding changes it."""
         document, _ = self._read()
-        return _json_of(document.apply(self._versioned(current)))
+        before, kind = self._versioned(current), self.scope.kind
+        if isinstance(document, StrategicPatch):
+            return in_key_order(document.apply(before))
+        return outcome_in_order(document, in_go_order(before, kind.schema) if kind.builtin else in_key_order(before))
 
     def _completed(self, obj: Object, current: StoredObject) -> Object:
         """The object with its kind and with defaults."""

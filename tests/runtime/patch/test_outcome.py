@@ -1,0 +1,64 @@
+"""In which order the outcome of a patch stands in errors."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from watchkeeper.apis.schema_data import kind_schema
+from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.runtime.go_order import in_go_order
+from watchkeeper.runtime.patch import JsonPatch, MergePatch, outcome_in_order
+
+POD = kind_schema(GroupVersionKind("", "v1", "Pod"))
+STORED: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"labels": {"b": "1", "a": "2"}, "name": "p", "uid": "u"},
+    "spec": {"containers": [{"image": "i", "name": "c", "resources": {}}], "dnsPolicy": "Default", "hostPID": True},
+}
+BEFORE = in_go_order(STORED, POD)
+
+
+def test_what_the_encoder_wrote_is_in_the_order_of_its_types() -> None:
+    assert list(BEFORE["metadata"]) == ["name", "uid", "labels"]
+    assert list(BEFORE["metadata"]["labels"]) == ["a", "b"]
+    assert list(BEFORE["spec"]) == ["containers", "dnsPolicy", "hostPID"]
+    assert list(BEFORE["spec"]["containers"][0]) == ["name", "image", "resources"]
+
+
+@pytest.mark.parametrize(
+    ("patch", "metadata", "spec"),
+    [
+        ({}, ["name", "uid", "labels"], ["containers", "dnsPolicy", "hostPID"]),
+        ({"metadata": {"z": 1}}, ["labels", "name", "uid", "z"], ["containers", "dnsPolicy", "hostPID"]),
+        ({"spec": {"a": None}}, ["name", "uid", "labels"], ["containers", "dnsPolicy", "hostPID"]),
+        ({"spec": {"b": {"d": 1, "c": 2}}}, ["name", "uid", "labels"], ["b", "containers", "dnsPolicy", "hostPID"]),
+    ],
+)
+def test_a_merge_patch_sorts_what_it_leads_into(patch: Any, metadata: list[str], spec: list[str]) -> None:
+    found = outcome_in_order(MergePatch(json.dumps(patch).encode()), BEFORE)
+    assert (list(found["metadata"]), list(found["spec"])) == (metadata, spec)
+    assert list(found["spec"]["containers"][0]) == ["name", "image", "resources"]
+    assert list(found["spec"].get("b") or "cd") == ["c", "d"]
+
+
+def test_a_json_patch_leaves_its_values_as_they_were_sent() -> None:
+    operations = [{"op": "add", "path": "/spec/containers/0/x", "value": {"z": {"d": 1, "c": 2}, "y": 1}}]
+    found = outcome_in_order(JsonPatch(json.dumps(operations).encode()), BEFORE)
+    assert list(found["metadata"]) == ["name", "uid", "labels"]
+    assert list(found["spec"]["containers"][0]) == ["image", "name", "resources", "x"]
+    assert list(found["spec"]["containers"][0]["x"]) == ["z", "y"]
+    assert list(found["spec"]["containers"][0]["x"]["z"]) == ["d", "c"]
+
+
+def test_what_a_json_patch_leads_into_of_its_own_values_is_sorted() -> None:
+    operations = [
+        {"op": "add", "path": "/spec/x", "value": {"z": {"d": 1, "c": 2}, "y": 1}},
+        {"op": "add", "path": "/spec/x/a", "value": 1},
+    ]
+    found = outcome_in_order(JsonPatch(json.dumps(operations).encode()), BEFORE)
+    assert list(found["spec"]["x"]) == ["a", "y", "z"]
+    assert list(found["spec"]["x"]["z"]) == ["d", "c"]
