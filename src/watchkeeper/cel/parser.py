@@ -42,6 +42,8 @@ class _Parser:
         self.at = 0
         self.resumed = -1
         """The token at which reading went on last behind something wrong."""
+        self.abandoned: set[int] = set()
+        """Where brackets were opened that nothing may close any more."""
         self.depth = 0
 
     @property
@@ -102,6 +104,13 @@ class _Parser:
             else:
                 raise self.unexpected(f"'{text}'")
         return self.take()
+
+    def report(self, message: str) -> None:
+        """Note what is wrong and go on behind it, unless reading has only just gone on behind something wrong."""
+        if self.at == self.resumed:
+            raise CompileError(self.source, self.issues)
+        self.issues.append(Issue(self.token.offset, message))
+        self.resume()
 
     def begin(self, expecting: str, *others: str) -> None:
         """See to it that an operand comes here, or one of some other operators. Raises CompileError."""
@@ -220,6 +229,14 @@ class _Parser:
                 node = self.selection(node)
             elif self.is_op("["):
                 bracket = self.take()
+                if (
+                    not self.is_op("?")
+                    and not self.starts_operand(self.token)
+                    and not self.starts_operand(self.following)
+                ):
+                    self.abandoned.add(self.at - 1)
+                    self.report(f"Syntax error: mismatched input '{self.token.text}' expecting {_INDEX}")
+                    return node
                 self.begin(_INDEX, "?")
                 optional = self.accept("?")
                 index = self.expression()
@@ -259,7 +276,7 @@ class _Parser:
 
     def resume(self) -> None:
         """Go on at the next token that may stand behind an operand here."""
-        before = self.tokens[: self.at]
+        before = [token for i, token in enumerate(self.tokens[: self.at]) if i not in self.abandoned]
         open_brackets: list[str] = []
         for token in before:
             if token.kind == "op" and token.text in _CLOSING:
@@ -327,8 +344,16 @@ class _Parser:
         if self.accept("{"):
             return self.map_literal(token.offset)
         if self.accept("."):
-            return self.identifier()
+            return self.behind_dot(token)
         return self.no_operand()
+
+    def behind_dot(self, dot: Token) -> Expr:
+        """The name that a leading dot looks up in no container."""
+        token = self.token
+        if token.kind == "ident" and token.text not in _NO_NAMES:
+            return self.identifier()
+        self.report(f"Syntax error: no viable alternative at input '{self.seen(dot)}'")
+        return Literal(None, offset=dot.offset)
 
     def starts_operand(self, token: Token) -> bool:
         """Whether an operand may begin with a token."""
@@ -337,9 +362,11 @@ class _Parser:
         return token.kind not in ("end", "quoted") and token.text != "in"
 
     def no_operand(self) -> Expr:
-        """What is an operand without the token here. Raises CompileError when that is none either."""
+        """What is an operand without the token here; when that is none either, what stands behind one goes on."""
         if not self.starts_operand(self.following):
-            raise self.unexpected()
+            token = self.token
+            self.report(f"Syntax error: mismatched input '{token.text}' expecting {_OPERAND}")
+            return Literal(None, offset=token.offset)
         self.drop(_OPERAND)
         return self.unary()
 
@@ -352,7 +379,7 @@ class _Parser:
             self.at -= 1
             raise self.unexpected()
         if token.text in RESERVED:
-            raise self.error(f"reserved identifier: {token.text}", token.offset)
+            self.issues.append(Issue(token.offset, f"reserved identifier: {token.text}"))
         if self.is_op("("):
             paren = self.take()
             return self.call(token.text, None, self.arguments(")"), paren.offset)
@@ -383,12 +410,21 @@ class _Parser:
         while not self.is_op("}"):
             optional = self.accept("?") is not None
             key = self.expression()
+            if not self.has_colon():
+                self.report(f"Syntax error: mismatched input '{self.token.text}' expecting ':'")
+                break
             self.expect(":")
             entries.append(Entry(key, self.expression(), optional))
             if not self.another("}"):
                 break
         self.expect("}")
         return MapExpr(entries, offset=offset)
+
+    def has_colon(self) -> bool:
+        """Whether a colon is here, behind the token here, or missing ahead of a value."""
+        following = self.following
+        ahead = following.kind == "op" and following.text == ":"
+        return ahead or self.is_op(":") or self.starts_operand(self.token)
 
     def message(self, node: Expr) -> Expr:
         # cel-go finds a message where its brace opens.
