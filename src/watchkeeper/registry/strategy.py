@@ -45,7 +45,10 @@ _PASSES: Mapping[GroupKind, Sequence[str]] = {
     GroupKind("", "Event"): (),
     GroupKind("", "LimitRange"): _NEW,
     GroupKind("discovery.k8s.io", "EndpointSlice"): _NEW,
-    GroupKind("resource.k8s.io", "ResourceClaimTemplate"): _NEW_AND_CHANGE,
+    **{
+        GroupKind("resource.k8s.io", kind): _NEW_AND_CHANGE
+        for kind in ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
+    },
     **{GroupKind("", kind): _WITHIN for kind in ("Node", "PersistentVolume")},
     GroupKind("batch", "Job"): _WITHIN,
     GroupKind("networking.k8s.io", "IPAddress"): _NEW_AND_CHANGE,

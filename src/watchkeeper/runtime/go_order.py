@@ -10,12 +10,12 @@ from watchkeeper.runtime.schema import Schema, SchemaType
 
 def in_go_order(value: Any, schema: Schema) -> Any:
     """JSON with its fields in the order of its type, and the keys of maps sorted."""
-    if value.__class__ is dict:
+    if isinstance(value, dict):
         if schema.type is SchemaType.STRUCT:
             return _in_field_order(value, schema)
         if schema.type is SchemaType.MAP and schema.element is not None:
             return {key: in_go_order(value[key], schema.element) for key in sorted(value)}
-    elif value.__class__ is list and schema.type is SchemaType.LIST and schema.element is not None:
+    elif isinstance(value, list) and schema.type is SchemaType.LIST and schema.element is not None:
         return [in_go_order(item, schema.element) for item in value]
     return in_key_order(value)
 

@@ -6,6 +6,8 @@ import pytest
 from kind_writer import create, created, read, row, update, update_status
 
 from watchkeeper.runtime.scheme import DecodeError
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import RequestFailed
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
 
@@ -36,6 +38,27 @@ def test_behavior_is_completed_where_it_is_given() -> None:
     }
     assert behavior["scaleUp"]["stabilizationWindowSeconds"] == 0
     assert len(behavior["scaleUp"]["policies"]) == 2
+
+
+def test_behavior_in_the_annotation_of_v1_is_judged_as_it_was_sent_and_completed_once_stored() -> None:
+    path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+    policies = '[{"Type":"Pods","Value":1,"PeriodSeconds":5}]'
+    annotation = "autoscaling.alpha.kubernetes.io/behavior"
+
+    def of(name: str, rules: str) -> Any:
+        target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+        metadata = {"name": name, "annotations": {annotation: f'{{"ScaleUp":{rules}}}'}}
+        return {"metadata": metadata, "spec": {"maxReplicas": 3, "scaleTargetRef": target}}
+
+    with Server(insecure_http=True) as server:
+        with pytest.raises(RequestFailed, match="must specify at least one Policy"):
+            server.request("POST", path, of("none", "{}"))
+        answer = server.request("POST", path, of("some", f'{{"Policies":{policies}}}'))
+    assert answer["metadata"]["annotations"][annotation] == (
+        f'{{"ScaleUp":{{"StabilizationWindowSeconds":0,"SelectPolicy":"Max","Policies":{policies},"Tolerance":null}},'
+        '"ScaleDown":{"StabilizationWindowSeconds":null,"SelectPolicy":"Max",'
+        '"Policies":[{"Type":"Percent","Value":100,"PeriodSeconds":15}],"Tolerance":null}}'
+    )
 
 
 @pytest.mark.parametrize(

@@ -84,3 +84,11 @@ def test_an_empty_list_is_one_too_many_for_an_ephemeral_container(field: str) ->
     assert create(body).errors[0] == (
         f"template.spec.ephemeralContainers[0].{field}: Forbidden: cannot be set for an Ephemeral Container"
     )
+
+
+def test_fields_of_ephemeral_containers_are_refused_in_the_order_of_their_type() -> None:
+    body: Any = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "t"}}
+    fields = {"lifecycle": {}, "startupProbe": {}, "restartPolicy": "Always", "resizePolicy": [], "ports": []}
+    body["template"] = template(ephemeralContainers=[{"name": "e", "image": "i:1", **fields}])
+    found = [error.partition(": ")[0].rpartition(".")[2] for error in create(body).errors if "Ephemeral" in error]
+    assert found == ["ports", "resizePolicy", "restartPolicy", "startupProbe", "lifecycle"]

@@ -92,6 +92,8 @@ def test_names_as_addresses_are_deprecated() -> None:
     assert create(slice_of("a.example.com", kind="FQDN")).warnings == [
         "spec.addressType: FQDN endpoints are deprecated"
     ]
+    old = created(slice_of("a.example.com", kind="FQDN"))
+    assert update(old, slice_of("b.example.com", kind="FQDN")).warnings == []
 
 
 def test_the_table_shows_three_of_each() -> None:

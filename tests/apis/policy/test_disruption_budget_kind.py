@@ -75,3 +75,9 @@ def test_the_table() -> None:
 )
 def test_the_label_of_selectors_that_choose_none_or_all_is_in_no_other(selector: Any, kept: Any) -> None:
     assert created(budget(selector=selector))["spec"]["selector"] == (selector if kept is None else kept)
+
+
+def test_a_budget_shows_its_selector_labels_first() -> None:
+    selector = {"matchExpressions": [{"key": "a", "operator": "Exists"}], "matchLabels": {"c": "d", "b": "e"}}
+    (error,) = create(budget(minAvailable=1, maxUnavailable=1, selector=selector)).errors
+    assert '"Selector":{"matchLabels":{"b":"e","c":"d"},"matchExpressions":[' in error

@@ -228,3 +228,19 @@ def test_a_driver_with_capitals_is_warned_of() -> None:
     warning = 'spec.driver: driver names should be lowercase; "A.example" contains uppercase characters'
     assert create(published(driver="A.example")).warnings == [warning]
     assert create(published()).warnings == []
+
+
+@pytest.mark.parametrize("kind", ["DeviceClass", "ResourceClaim"])
+def test_metadata_of_a_changed_object_are_judged_as_new_and_then_as_changed(kind: str) -> None:
+    old = created(claim(one()) if kind == "ResourceClaim" else obj(kind))
+    changed = {**old, "metadata": {**old["metadata"], "finalizers": ["plain"]}}
+    assert [error.partition(": ")[0] for error in update(old, changed).errors] == ["metadata.finalizers[0]"] * 2
+
+
+def test_metadata_of_a_template_are_shown_in_the_order_of_their_type() -> None:
+    spec = claim(one())["spec"]
+    old = created(obj("ResourceClaimTemplate", spec=spec))
+    metadata = {"labels": {"b": "1", "a": "2"}, "annotations": {}, "generateName": "g", "name": "n", "finalizers": []}
+    found = update(old, obj("ResourceClaimTemplate", spec=spec, metadata=metadata)).errors
+    shown = '{"name":"n","generateName":"g","labels":{"a":"2","b":"1"},"Spec":'
+    assert any(error.startswith(f"spec: Invalid value: {shown}") for error in found)

@@ -218,6 +218,19 @@ def test_a_capacity_is_of_one_class_in_one_place() -> None:
             ],
         ),
         (
+            {
+                "source": {
+                    "inlineVolumeSpec": {
+                        "accessModes": ["ReadWriteOnce"],
+                        "claimRef": {},
+                        "csi": {"driver": "d", "volumeHandle": "h"},
+                        "volumeAttributesClassName": "A b",
+                    }
+                }
+            },
+            ["source.inlineVolumeSpec.claimRef: Forbidden: may not be specified in the context of inline volumes"],
+        ),
+        (
             {"source": {"persistentVolumeName": ""}},
             [
                 "source.persistentVolumeName: Required value: must specify non empty persistentVolumeName",

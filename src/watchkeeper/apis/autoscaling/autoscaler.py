@@ -34,7 +34,12 @@ def default_autoscaler(autoscaler: Object) -> None:
     if not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": _CPU_SHARE}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-    behavior = spec.get("behavior")
+    complete_behavior(autoscaler)
+
+
+def complete_behavior(autoscaler: Object) -> None:
+    """Complete the behavior, if one is given. The annotation of v1 has only what was sent until it is stored."""
+    behavior = autoscaler["spec"].get("behavior")
     if behavior is not None:
         behavior["scaleUp"] = _completed(behavior.get("scaleUp"), _up_rules())
         behavior["scaleDown"] = _completed(behavior.get("scaleDown"), _down_rules())
@@ -138,6 +143,7 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind("autoscaling", "HorizontalPodAutoscaler"),
         prepare_for_create=_prepare_for_create,
+        complete_new=complete_behavior,
         validate=validate_autoscaler,
         validate_update=validate_autoscaler_update,
         validate_status_update=validate_autoscaler_status_update,

@@ -45,13 +45,13 @@ _MAX_EXIT_CODES = 255
 _NOT_IN_EPHEMERAL = (
     "ports",
     "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
     "livenessProbe",
     "readinessProbe",
     "startupProbe",
     "lifecycle",
-    "resizePolicy",
-    "restartPolicy",
-    "restartPolicyRules",
 )
 
 

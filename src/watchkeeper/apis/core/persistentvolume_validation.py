@@ -64,11 +64,11 @@ def validate_volume_spec(spec: Spec, path: str, *, name: str = "", old: Spec | N
 
 def validate_inline_spec(spec: Spec, path: str) -> list[FieldError]:
     """What is wrong with the spec of a volume within a VolumeAttachment: only CSI, and no life of its own."""
-    errors = [
-        forbidden(f"{path}.{field}", f"may not be specified {_INLINE}")
-        for field in ("claimRef", "capacity")
-        if spec.get(field)
-    ]
+    errors = []
+    if spec.get("claimRef") is not None:
+        errors.append(forbidden(f"{path}.claimRef", f"may not be specified {_INLINE}"))
+    if spec.get("capacity"):
+        errors.append(forbidden(f"{path}.capacity", f"may not be specified {_INLINE}"))
     if spec.get("csi") is None:
         errors.append(required(f"{path}.csi", f"has to be specified {_INLINE}"))
     errors += _access_modes(spec, path)
@@ -81,7 +81,7 @@ def validate_inline_spec(spec: Spec, path: str) -> list[FieldError]:
         errors.append(forbidden(f"{path}.storageClassName", f"may not be specified {_INLINE}"))
     if spec.get("volumeMode") not in (None, "Filesystem"):
         errors.append(forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {_INLINE}"))
-    return errors + _attributes_class(spec, path)
+    return errors
 
 
 def _access_modes(spec: Spec, path: str) -> list[FieldError]:

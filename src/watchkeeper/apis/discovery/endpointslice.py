@@ -51,14 +51,18 @@ def _prepare_for_update(new: Object, old: Object) -> None:
 
 def _warnings(endpoint_slice: Object) -> list[str]:
     found: list[str] = []
-    if endpoint_slice.get("addressType") == "FQDN":
-        return ["spec.addressType: FQDN endpoints are deprecated"]
     if (endpoint_slice["metadata"].get("labels") or {}).get(_MANAGER_LABEL) in _CONTROLLERS:
         return found
     for i, endpoint in enumerate(endpoint_slice.get("endpoints") or ()):
         for j, address in enumerate(endpoint.get("addresses") or ()):
             found += ip_warnings(address, f"endpoints[{i}].addresses[{j}]")
     return found
+
+
+def _warnings_on_create(endpoint_slice: Object) -> list[str]:
+    if endpoint_slice.get("addressType") == "FQDN":
+        return ["spec.addressType: FQDN endpoints are deprecated", *_warnings(endpoint_slice)]
+    return _warnings(endpoint_slice)
 
 
 def _listed(items: Sequence[str]) -> str:
@@ -88,7 +92,7 @@ BEHAVIORS = [
         prepare_for_update=_prepare_for_update,
         validate=validate_slice,
         validate_update=validate_slice_update,
-        warnings_on_create=_warnings,
+        warnings_on_create=_warnings_on_create,
         warnings_on_update=lambda new, _old: _warnings(new),
         has_status=False,
         table=TableSpec(

@@ -21,7 +21,7 @@ from watchkeeper.apis.resource.claim_validation import (
 from watchkeeper.apis.schema_data import object_meta_schema
 from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.internal_form import internal_form
-from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_builtin_object_meta
+from watchkeeper.apis.validation.metadata import IMMUTABLE
 from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 from watchkeeper.runtime.go_order import in_go_order
@@ -88,11 +88,10 @@ def _prepare_for_status_update(new: Object, old: Object) -> None:
         status.pop("devices", None)
 
 
-def _validate_update(new: Object, old: Object) -> list[FieldError]:
-    errors = validate_builtin_object_meta(new["metadata"], namespaced=True)
-    if not same(new.get("spec"), old.get("spec"), "resource.v1.ResourceClaimSpec"):
-        errors.append(invalid("spec", internal_form(new.get("spec"), SPEC), IMMUTABLE))
-    return errors
+def _validate_change(new: Object, old: Object) -> list[FieldError]:
+    if same(new.get("spec"), old.get("spec"), "resource.v1.ResourceClaimSpec"):
+        return []
+    return [invalid("spec", internal_form(new.get("spec"), SPEC), IMMUTABLE)]
 
 
 def _validate_template_change(new: Object, old: Object) -> list[FieldError]:
@@ -131,7 +130,7 @@ def claim_behaviors(compiled: Compile) -> list[KindBehavior]:
             prepare_for_create=_prepare_for_create,
             prepare_for_status_update=_prepare_for_status_update,
             validate=lambda claim: validate_claim_spec(claim.get("spec") or {}, "spec", compiled),
-            validate_update=_validate_update,
+            validate_change=_validate_change,
             validate_status_update=validate_claim_status_update,
             table=TableSpec(
                 columns=(printing.NAME, Column("State", "string", _STATE), printing.AGE),

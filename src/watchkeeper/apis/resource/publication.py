@@ -10,7 +10,6 @@ from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.resource.claim_validation import Compile, unchecked, validate_class_spec
 from watchkeeper.apis.resource.slice_validation import validate_slice_spec
-from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
 from watchkeeper.apis.validation.names import name_is_long_name
 from watchkeeper.meta.field import FieldError, go_quote
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -64,15 +63,14 @@ def _slice_cells(published: Object, now: float) -> list[Any]:
 def class_behavior(compiled: Compile) -> KindBehavior:
     """The behavior of classes, with what can compile the expressions of their selectors."""
 
-    def validate_update(new: Object, old: Object) -> list[FieldError]:
-        errors = validate_builtin_object_meta(new["metadata"], namespaced=False)
-        return errors + validate_class_spec(new.get("spec") or {}, old.get("spec") or {}, "spec", compiled)
+    def validate_change(new: Object, old: Object) -> list[FieldError]:
+        return validate_class_spec(new.get("spec") or {}, old.get("spec") or {}, "spec", compiled)
 
     return KindBehavior(
         kind=GroupKind(_GROUP, "DeviceClass"),
         name_rule=name_is_long_name,
         validate=lambda each: validate_class_spec(each.get("spec") or {}, {}, "spec", compiled),
-        validate_update=validate_update,
+        validate_change=validate_change,
         has_generation=True,
         table=TableSpec(
             columns=(printing.NAME, printing.AGE),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from watchkeeper.meta.field import in_declared_order
+
 InternalForm: TypeAlias = Mapping[str, tuple[str, Any]]
 """JSON name -> (name in Go, form), in Go's order. The form is what shows when nothing is set ("", 0, None), or an
 `InternalForm` for a value that is always there, or a `Reference` or `Listed` to values that may be missing."""
@@ -35,4 +37,4 @@ def _shown(value: Any, form: Any) -> Any:
         return None if value is None else internal_form(value, form)
     if isinstance(form, Mapping):
         return internal_form(value, form)
-    return form if value is None else value
+    return form if value is None else in_declared_order(value)
