@@ -14,8 +14,11 @@ from typing import Any
 
 import pytest
 
+from watchkeeper.apiextensions.serving.versioned import KeptObjects
+from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.server.pki import ServingCertificate, serving_certificate
 from watchkeeper.server.tls import server_context
+from watchkeeper.storage.codec import JsonCodec
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = "application/merge-patch+json"
@@ -34,6 +37,7 @@ class Hook:
     def __init__(self, url: str, certificate: ServingCertificate) -> None:
         self.url = url
         self.ca = base64.b64encode(certificate.ca_pem).decode()
+        self.reviews: list[dict[str, Any]] = []
         self.requests: list[dict[str, Any]] = []
         self.answer: Callable[[dict[str, Any]], Any] = convert
 
@@ -62,6 +66,7 @@ def serving(certificate: ServingCertificate) -> Iterator[Hook]:
 
         def do_POST(self) -> None:
             review = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            hook.reviews.append(review)
             hook.requests.append(review["request"])
             response = hook.answer(review["request"])
             status = response if isinstance(response, int) else 200
@@ -151,7 +156,15 @@ def test_a_webhook_converts_what_is_read_written_listed_and_watched(api: Any, ki
     assert [i["spec"]["name"] for i in api.call("GET", one).body["items"]] == ["Ada Lovelace", "Alan Turing"]
     hook.requests.clear()
     assert [i["spec"]["first"] for i in api.call("GET", two).body["items"]] == ["Ada", "Alan"]
-    assert [len(r["objects"]) for r in hook.requests] == [2], "a list is converted by one request"
+    assert not hook.requests, "what was converted before is kept for lists"
+    api.call("PATCH", f"{one}/a", {"spec": {"name": "Ada King"}}, MERGE)
+    api.call("PATCH", f"{one}/b", {"spec": {"name": "Alan M"}}, MERGE)
+    assert [i["spec"]["last"] for i in api.call("GET", two).body["items"]] == ["King", "M"]
+    assert {len(r["objects"]) for r in hook.requests} == {1}, "each object is sent in a request of its own"
+    sent = {field for r in hook.requests for field in r["objects"][0]["metadata"]}
+    assert "uid" in sent
+    assert "resourceVersion" not in sent
+    assert hook.reviews[-1]["response"] == {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}
     with api.watch(two) as events:
         events.wait(2)
         patched = api.call("PATCH", f"{two}/a", {"spec": {"last": "Byron"}}, MERGE).body
@@ -268,6 +281,40 @@ def test_a_dry_run_asks_the_webhook_as_a_write_would(api: Any, kit: Any, hook: H
     hook.answer = lambda request: {**convert(request), "result": {"status": "Failure", "message": "cannot"}}
     refused = api.call("POST", f"{api.path('v2')}?dryRun=All", api.widget("b", {"first": "A", "last": "B"}, "v2"))
     assert (refused.status, refused.body["message"].endswith("failed: cannot")) == (500, True)
+
+
+def test_a_list_shows_what_was_converted_before_and_tells_of_the_first_that_cannot_be(
+    api: Any, kit: Any, hook: Hook
+) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    two = api.path("v2")
+    for name in ("a", "b", "c"):
+        api.call("POST", one, api.widget(name, {"name": f"{name} X"}))
+    assert len(api.call("GET", two).body["items"]) == 3
+
+    def pick(request: dict[str, Any]) -> dict[str, Any]:
+        name = request["objects"][0]["metadata"]["name"]
+        if name == "a":
+            return convert(request)
+        return {**convert(request), "result": {"status": "Failure", "message": f"not {name}"}}
+
+    hook.answer = pick
+    assert [i["spec"]["last"] for i in api.call("GET", two).body["items"]] == ["X", "X", "X"]
+    assert api.call("GET", f"{two}/b").status == 500
+    for name in ("a", "b", "c"):
+        api.call("PATCH", f"{one}/{name}", {"spec": {"name": f"{name} Y"}}, MERGE)
+    listed = api.call("GET", two)
+    assert (listed.status, listed.body["message"].endswith("failed: not b")) == (500, True)
+
+
+def test_little_of_what_was_converted_is_kept() -> None:
+    kept = KeptObjects(limit=150)
+    codec = JsonCodec(GroupVersionKind("g", "v1", "Widget"))
+    for number in range(4):
+        kept.put(codec.wrap(f"/w/{number}", codec.body({"metadata": {"name": "n" * 10}}), number + 1))
+    held = [number for number in range(4) if kept.get(codec.wrap(f"/w/{number}", b'"metadata":{}}', number + 1))]
+    assert held == [2, 3]
+    assert kept.get(codec.wrap("/w/3", b'"metadata":{}}', 9)) is None, "another state"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Sequence
 from functools import cache
@@ -23,10 +24,14 @@ Object = dict[str, Any]
 
 TIMEOUT = 30
 """Seconds that a webhook has."""
+AT_ONCE = 8
+"""How many objects of a list are out for conversion at a time."""
 _GROUP = "apiextensions.k8s.io"
 _KIND = "ConversionReview"
 _KNOWN = ("v1", "v1beta1")
 _TIMED_OUT = "context deadline exceeded"
+_NO_RESPONSE: Object = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}
+"""The empty response that a request carries."""
 _STATUS = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
 _JSON_TYPES = {str: "string", bool: "bool", int: "number", float: "number", list: "array"}
 _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}", type(None): "<nil>"}
@@ -49,20 +54,28 @@ class WebhookConverter:
         raise RuntimeError("a webhook takes time")
 
     async def convert(self, objects: Sequence[Object], to: GroupVersion) -> list[Object]:
-        """Convert all objects by one request. Raises ApiError."""
+        """Convert each object by a request of its own, as the reference does. Raises ApiError for the first failure."""
         wanted = str(to)
         outcome = list(objects)
         foreign = [i for i, obj in enumerate(objects) if obj.get("apiVersion") != wanted]
-        if not foreign:
-            return outcome
-        sent = [objects[i] for i in foreign]
-        kind = gvk_of(sent[0])
+        for start in range(0, len(foreign), AT_ONCE):
+            some = foreign[start : start + AT_ONCE]
+            answers = await asyncio.gather(*(self._ask(objects[i], to) for i in some), return_exceptions=True)
+            for i, answer in zip(some, answers, strict=True):
+                if isinstance(answer, BaseException):
+                    raise answer
+                outcome[i] = answer
+        return outcome
+
+    async def _ask(self, obj: Object, to: GroupVersion) -> Object:
+        kind = gvk_of(obj)
         uid = str(uuid.uuid4())
         version = self._review_version()
         review = {
             "kind": _KIND,
             "apiVersion": f"{_GROUP}/{version}",
-            "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": sent},
+            "request": {"uid": uid, "desiredAPIVersion": str(to), "objects": [obj]},
+            "response": _NO_RESPONSE,
         }
         try:
             content = await self._clients.get(self._config).post(with_digits(orjson.dumps(review)), timeout=TIMEOUT)
@@ -73,13 +86,12 @@ class WebhookConverter:
             if why.endswith(_TIMED_OUT):
                 why += " (Client.Timeout exceeded while awaiting headers)"
             raise _failure(f"conversion webhook for {kind} failed: {why}") from problem
-        if len(converted) != len(sent):
-            text = f"returned {len(converted)} objects, expected {len(sent)}"
-            raise _failure(f"conversion webhook for {kind} {text}")
-        for i, new in zip(foreign, converted, strict=True):
-            _check(kind, objects[i], new, to)
-            outcome[i] = new
-        return outcome
+        if len(converted) != 1:
+            raise _failure(f"conversion webhook for {kind} returned {len(converted)} objects, expected 1")
+        (new,) = converted
+        _check(kind, obj, new, to)
+        found: Object = new
+        return found
 
     def close(self) -> None:
         """Close idle connections that are nobody else's."""
@@ -146,10 +158,7 @@ def _converted_objects(review: Object, expected: GroupVersionKind, uid: str) -> 
 
 
 def _check(kind: GroupVersionKind, original: Object, new: Any, to: GroupVersion) -> None:
-    """Refuse what is no conversion, and give it back the metadata that no conversion may touch.
-
-    The words are those about one object, since the reference converts stored objects one by one.
-    """
+    """Refuse what is no conversion, and give it back the metadata that no conversion may touch."""
     words = f"conversion webhook for {kind} returned invalid"
     _require_object(new)
     found = gvk_of(new)

@@ -33,7 +33,42 @@ from watchkeeper.storage.predicate import SELECT_ALL, SelectionPredicate
 
 Object = dict[str, Any]
 
+KEPT_BYTES = 32 << 20
+"""How much of what webhooks made is kept for each version."""
 _ALWAYS_KNOWN = frozenset({"metadata.name", "metadata.namespace"})
+
+
+def _without_version(obj: Object) -> Object:
+    """An object as it is stored: it is not in there at which version of the storage that is."""
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict) and "resourceVersion" in metadata:
+        kept = {name: value for name, value in metadata.items() if name != "resourceVersion"}
+        return {**obj, "metadata": kept}
+    return obj
+
+
+class KeptObjects:
+    """What a webhook made of objects, by key, at the version that they are stored at. The oldest go first."""
+
+    def __init__(self, limit: int = KEPT_BYTES) -> None:
+        self._limit = limit
+        self._size = 0
+        self._objects: dict[str, StoredObject] = {}
+
+    def get(self, stored: StoredObject) -> StoredObject | None:
+        """What was made of a stored object, if it is known."""
+        found = self._objects.get(stored.key)
+        return found if found is not None and found.resource_version == stored.resource_version else None
+
+    def put(self, shown: StoredObject) -> None:
+        """Keep a converted object in place of what was made of an earlier state."""
+        old = self._objects.pop(shown.key, None)
+        if old is not None:
+            self._size -= len(old.tail)
+        self._objects[shown.key] = shown
+        self._size += len(shown.tail)
+        while self._size > self._limit:
+            self._size -= len(self._objects.pop(next(iter(self._objects))).tail)
 
 
 class VersionedStorage:
@@ -56,6 +91,7 @@ class VersionedStorage:
         self._shown = shown
         self._converter = converter
         self._same_fields = same_fields
+        self._kept = KeptObjects()
         self.key = ("converted", shown.gvk)
 
     def __repr__(self) -> str:
@@ -81,25 +117,43 @@ class VersionedStorage:
         return self.wrap(stored, self._converter.convert_nowait([stored.data()], self._shown.gvk.group_version)[0])
 
     async def show(self, items: Sequence[StoredObject]) -> list[StoredObject]:
-        """Objects at this version, converted together."""
+        """Objects at this version. What a webhook made of one before is good enough: lists and watches use this."""
         if self._converter.is_local:
             return [self.show_nowait(item) for item in items]
         shown = list(items)
-        foreign = [i for i, item in enumerate(items) if not self.is_shown(item)]
-        if not foreign:
-            return shown
-        objects = await self._converter.convert([items[i].data() for i in foreign], self._shown.gvk.group_version)
-        for i, obj in zip(foreign, objects, strict=True):
-            shown[i] = self.wrap(items[i], obj)
+        missing: list[int] = []
+        for i, item in enumerate(items):
+            if self.is_shown(item):
+                continue
+            kept = self._kept.get(item)
+            if kept is None:
+                missing.append(i)
+            else:
+                shown[i] = kept
+        for i, new in zip(missing, await self._ask([items[i] for i in missing]), strict=True):
+            shown[i] = new
         return shown
 
     async def _show_one(self, stored: StoredObject) -> StoredObject:
-        return (await self.show([stored]))[0]
+        """An object at this version, converted anew: what is read by name or changed."""
+        if self._converter.is_local or self.is_shown(stored):
+            return self.show_nowait(stored)
+        return (await self._ask([stored]))[0]
+
+    async def _ask(self, items: Sequence[StoredObject]) -> list[StoredObject]:
+        if not items:
+            return []
+        objects = [_without_version(item.data()) for item in items]
+        answers = await self._converter.convert(objects, self._shown.gvk.group_version)
+        shown = [self.wrap(item, obj) for item, obj in zip(items, answers, strict=True)]
+        for new in shown:
+            self._kept.put(new)
+        return shown
 
     async def _to_storage(self, obj: Object) -> Object:
         if self._shown is self._stored:
             return obj
-        (converted,) = await self._converter.convert([obj], self._stored.gvk.group_version)
+        (converted,) = await self._converter.convert([_without_version(obj)], self._stored.gvk.group_version)
         return self._stored.on_read(converted)
 
     async def rehearse(self, obj: Object) -> Object:
