@@ -55,7 +55,7 @@ class FlowSchemas:
         return f"<FlowSchemas: {len(self._schemas)}, {len(self._levels)} levels>"
 
     def __call__(self, request: Request) -> Response | None:
-        """Note for the answer where a request belongs; of streams only watches do. Lets every request pass."""
+        """Note where a request belongs, for the answer; lets every request pass. Of streams only watches do."""
         if request.info.long_running and request.info.verb != "watch":
             return None
         user = request.user
