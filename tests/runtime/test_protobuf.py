@@ -87,7 +87,7 @@ def test_fields_that_are_unknown_are_left_out() -> None:
         (MAGIC + b"\x0a\x7f", "unexpected EOF"),
         (envelope("v1", "Nothing", b""), 'no kind "Nothing"'),
         (envelope("v1", "ConfigMap", b"\x0a\x05ab"), "unexpected EOF"),
-        (envelope("v1", "ConfigMap", field(1, 5)), "wire type 0 where bytes should be"),
+        (envelope("v1", "ConfigMap", field(1, 5)), "proto: wrong wireType = 0 for field ObjectMeta"),
         (envelope("v1", "ConfigMap", field(1, field(1, b"\xff"))), "invalid start byte"),
         (MAGIC, "empty body"),
     ],

@@ -39,7 +39,11 @@ def object_of(data: bytes) -> dict[str, Any]:
 
     Raises ProtobufError: it is not protobuf, it is cut off, or its kind is not built in.
     """
-    api_version, kind, message = read_envelope(data)
+    return object_in(*read_envelope(data))
+
+
+def object_in(api_version: str, kind: str, message: bytes) -> dict[str, Any]:
+    """As `object_of`, of what an envelope holds."""
     name = _old_message_of(api_version, kind)
     read = _reader().read(_message_of(api_version, kind), message) if not name else _old_reader().read(name, message)
     return {"kind": kind, "apiVersion": api_version} | read

@@ -36,6 +36,10 @@ class ProtobufError(ValueError):
     """Bytes that are not the message that they should be."""
 
 
+class _WrongWire(ProtobufError):
+    """A value of another wire type than its field has."""
+
+
 class ProtobufReader:
     """Reads messages by a table."""
 
@@ -62,15 +66,18 @@ class ProtobufReader:
             if entry is None:
                 continue
             field, kind, often = entry
-            if not field:
-                obj |= self._message(kind, _length_delimited(raw, wire), depth + 1)
-            elif often == "list":
-                obj.setdefault(field, []).extend(self._items(kind, wire, raw, depth))
-            elif often == "map":
-                key, value = self._entry(kind, _length_delimited(raw, wire), depth)
-                obj.setdefault(field, {})[key] = value
-            else:
-                obj[field] = self._value(kind, wire, raw, depth)
+            try:
+                if not field:
+                    obj |= self._message(kind, _length_delimited(raw, wire), depth + 1)
+                elif often == "list":
+                    obj.setdefault(field, []).extend(self._items(kind, wire, raw, depth))
+                elif often == "map":
+                    key, value = self._entry(kind, _length_delimited(raw, wire), depth)
+                    obj.setdefault(field, {})[key] = value
+                else:
+                    obj[field] = self._value(kind, wire, raw, depth)
+            except _WrongWire as error:
+                raise ProtobufError(f"proto: wrong wireType = {error} for field {_go_name(field, kind)}") from None
         return obj
 
     def _value(self, kind: str, wire: int, raw: Any, depth: int) -> Any:
@@ -78,7 +85,7 @@ class ProtobufReader:
         if scalar is not None:
             expected, read = scalar
             if wire != expected:
-                raise ProtobufError(f"wire type {wire} where a {kind} should be")
+                raise _WrongWire(str(wire))
             return read(raw)
         data = _length_delimited(raw, wire)
         special = self._special.get(kind)
@@ -176,6 +183,13 @@ def read_envelope(data: bytes) -> tuple[str, str, bytes]:
     return api_version, kind, message
 
 
+def _go_name(field: str, kind: str) -> str:
+    """The name of a field of a struct; metadata and what has no name of its own are embedded."""
+    if not field or field == "metadata":
+        return kind.rpartition(".")[2]
+    return field[0].upper() + field[1:]
+
+
 def _records(data: bytes) -> list[tuple[int, int, Any]]:
     """Number, wire type and value of each field: an int for varints, else bytes."""
     found: list[tuple[int, int, Any]] = []
@@ -212,12 +226,12 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
         shift += 7
         if shift > 63:
-            raise ProtobufError("integer overflow")
+            raise ProtobufError("proto: integer overflow")
 
 
 def _length_delimited(raw: Any, wire: int) -> bytes:
     if wire != _BYTES:
-        raise ProtobufError(f"wire type {wire} where bytes should be")
+        raise _WrongWire(str(wire))
     value: bytes = raw
     return value
 

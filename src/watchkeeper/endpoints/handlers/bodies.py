@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from watchkeeper.apis.protobuf import object_of
+from watchkeeper.apis.protobuf import object_in
 from watchkeeper.endpoints.negotiation import PROTOBUF, YAML
 from watchkeeper.endpoints.params import WriteParams
 from watchkeeper.endpoints.scope import Scope
@@ -51,7 +51,12 @@ def _read_object(request: Request, scope: Scope, body: bytes, media_type: str, p
             read_envelope(body)
         except ProtobufError as error:
             raise unrecognized(scope.kind, body, str(error)) from None
-    body = as_text(body, media_type)
+        gvk = scope.kind.gvk
+        try:
+            body = as_text(body, gvk)
+        except ProtobufError as error:
+            text = f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: {error}'
+            raise bad_request(text) from None
     decoded = decode_body(scope.services.scheme, scope.kind, body, yaml=media_type == YAML, strict=strict)
     if decoded.errors:
         if params.field_validation == "Strict":
@@ -65,14 +70,24 @@ def _read_object(request: Request, scope: Scope, body: bytes, media_type: str, p
 def read_delete_options(body: bytes, media_type: str, scope: Scope) -> Object:
     """DeleteOptions as sent with a DELETE, whatever group and version they say they are of. Raises a 400."""
     kind = scope.services.scheme.kind(DELETE_OPTIONS)
-    return decode_options(kind, as_text(body, media_type), yaml=media_type == YAML)
+    if media_type == PROTOBUF:
+        try:
+            body = as_text(body, DELETE_OPTIONS)
+        except ProtobufError as error:
+            raise bad_request(str(error)) from None
+    return decode_options(kind, body, yaml=media_type == YAML)
 
 
-def as_text(body: bytes, media_type: str) -> bytes:
-    """A body in protobuf as JSON, any other as it is. Raises a 400 for what is not an object in protobuf."""
-    if media_type != PROTOBUF:
-        return body
+def as_text(body: bytes, expected: GroupVersionKind) -> bytes:
+    """A body in protobuf as JSON; what it does not say of its kind and version is taken to be as expected.
+
+    Of another kind that does not decode no more is told than which it is. Raises ProtobufError.
+    """
+    api_version, kind, message = read_envelope(body)
+    kind, api_version = kind or expected.kind, api_version or expected.api_version
     try:
-        return orjson.dumps(object_of(body))
+        return orjson.dumps(object_in(api_version, kind, message))
     except (ProtobufError, orjson.JSONEncodeError) as error:
-        raise bad_request(str(error)) from None
+        if (api_version, kind) == (expected.api_version, expected.kind):
+            raise ProtobufError(str(error)) from None
+        return orjson.dumps({"kind": kind, "apiVersion": api_version})
