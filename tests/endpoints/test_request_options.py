@@ -359,3 +359,45 @@ def test_unknown_fields_of_a_json_patch_are_told_in_the_order_of_its_values(serv
     patch = json.dumps([{"op": "replace", "path": "/spec/containers/0", "value": container}])
     refused = ask(server, "PATCH", f"{pods}/u?fieldValidation=Strict", patch, JSON_PATCH).json()
     assert refused["message"].endswith('unknown field "spec.containers[0].z", unknown field "spec.containers[0].a"')
+
+
+@pytest.mark.parametrize("content_type", [MERGE, JSON_PATCH])
+@pytest.mark.parametrize("number", ["1.0", "2.50", "5e1", "1e30"])
+def test_numbers_of_a_patch_are_shown_as_they_are_written(server: Handle, content_type: str, number: str) -> None:
+    operation = f'[{{"op":"add","path":"/immutable","value":{number}}}]'
+    patch = operation if content_type == JSON_PATCH else f'{{"immutable":{number}}}'
+    refused = ask(server, "PATCH", f"{CONFIGMAPS}/c", patch, content_type).json()
+    assert f'\\"immutable\\":{number},' in refused["message"]
+    assert refused["message"].endswith(
+        ": json: cannot unmarshal number into Go struct field ConfigMap.immutable of type bool"
+    )
+
+
+def test_a_number_that_is_no_whole_one_is_told_as_it_is_written(server: Handle) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    server.request("POST", pods, {"metadata": {"name": "n"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    refused = ask(server, "PATCH", f"{pods}/n", '{"spec":{"activeDeadlineSeconds":5.0}}', MERGE).json()
+    assert refused["message"].endswith(
+        "json: cannot unmarshal number 5.0 into Go struct field PodSpec.spec.activeDeadlineSeconds of type int64"
+    )
+
+
+@pytest.mark.parametrize(
+    ("patch", "shown", "why"),
+    [
+        ('{"kind":5}', "map[kind:5]", "cannot convert int64 to string"),
+        ('{"apiVersion":true}', "map[apiVersion:true]", "unrecognized type: string"),
+    ],
+)
+def test_a_strategic_patch_may_say_any_kind_that_is_a_text(server: Handle, patch: str, shown: str, why: str) -> None:
+    refused = ask(server, "PATCH", f"{CONFIGMAPS}/c", patch, STRATEGIC)
+    assert refused.status_code == 422
+    assert refused.json()["message"] == f' "" is invalid: patch: Invalid value: "{shown}": {why}'
+    assert ask(server, "PATCH", f"{CONFIGMAPS}/c", '{"kind":"Other","apiVersion":"v9"}', STRATEGIC).status_code == 200
+
+
+def test_a_version_that_is_no_text_is_not_a_missing_one(server: Handle) -> None:
+    refused = ask(server, "PATCH", f"{CONFIGMAPS}/c?fieldValidation=Strict", '{"apiVersion":{"a":1}}', MERGE).json()
+    assert refused["message"].endswith("cannot unmarshal object into Go struct field .apiVersion of type string")
+    refused = ask(server, "PATCH", f"{CONFIGMAPS}/c?fieldValidation=Strict", '{"apiVersion":{}}', MERGE).json()
+    assert "couldn't get version/kind" in refused["message"]

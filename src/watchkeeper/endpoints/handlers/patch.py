@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from watchkeeper.admission.interface import Operation
 from watchkeeper.endpoints.handlers import patches
 from watchkeeper.endpoints.handlers.common import context, recorded
@@ -19,14 +17,15 @@ from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import APPLY_PATCH, STRATEGIC_PATCH, Scope
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.meta.field import escape_html, go_json, in_key_order, invalid
+from watchkeeper.meta.field import go_json, in_key_order, invalid
 from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.metadata import ensure_namespace, metadata_of
 from watchkeeper.registry.rest import LiveUpdate, UpdateOptions
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.codec import check_said_kind, wrong_kind
 from watchkeeper.runtime.go_order import in_go_order
-from watchkeeper.runtime.patch import JsonPatch, StrategicPatch, outcome_in_order
+from watchkeeper.runtime.patch import JsonPatch, StrategicPatch, outcome_in_order, outcome_text
+from watchkeeper.runtime.patch.unstructured import mismatch
 from watchkeeper.runtime.scheme import DecodeError
 from watchkeeper.runtime.strict import in_path_order, strict_text, warnings_of
 from watchkeeper.storage.interface import StoredObject
@@ -208,7 +207,9 @@ class _Merge(_Patch):
             if not expected.builtin:
                 self._check_said_kind(changed)
                 return  # validation knows better words for other kinds
-            if not (changed.get("apiVersion") or self.patch_type == STRATEGIC_PATCH or self.scope.of_custom):
+            if self.patch_type == STRATEGIC_PATCH:
+                self._check_texts(changed, current)
+            elif changed.get("apiVersion") in (None, "") and not self.scope.of_custom:
                 self._refuse_unversioned(changed, current)
             if changed.get("kind") in (None, gvk.kind) and changed.get("apiVersion") in (None, gvk.api_version):
                 return
@@ -228,6 +229,13 @@ class _Merge(_Patch):
             for text in found:
                 self.request.warn(text)
         check_name({}, self.request.info.name)
+
+    def _check_texts(self, changed: Object, current: StoredObject) -> None:
+        """A strategic outcome is copied into its type, whose kind and version are texts."""
+        for name in ("kind", "apiVersion"):
+            field = self.scope.kind.schema.fields.get(name)
+            if field is not None and (why := mismatch(field.schema, changed.get(name))):
+                raise self._refused(current, why)
 
     @staticmethod
     def _check_said_kind(changed: Object) -> None:
@@ -281,7 +289,7 @@ class _Merge(_Patch):
     def _restored(self, current: StoredObject, unknown: list[str] | None, error: DecodeError) -> Object:
         """The whole outcome, which did not decode as it is, decoded after a strategic patch converted its values."""
         if not isinstance(self.document, StrategicPatch):
-            raise self._refused(current, str(error)) from error
+            raise self._refused(current, self._why(current, error)) from error
         if unknown:
             unknown.clear()
         try:
@@ -291,15 +299,16 @@ class _Merge(_Patch):
 
     def _outcome(self, current: StoredObject) -> bytes:
         """What the patch makes of the current state, for errors, as the reference's libraries write it."""
-        return escape_html(orjson.dumps(self._in_order(current)).decode()).encode()
+        return outcome_text(self._in_order(current)).encode()
 
     def _in_order(self, current: StoredObject) -> Any:
         """The same as a value whose members are in order: worked out anew, because decoding changes it."""
-        document, _ = self._read()
         before, kind = self._versioned(current), self.scope.kind
-        if isinstance(document, StrategicPatch):
+        if isinstance(self.document, StrategicPatch):
+            document, _ = self._read()
             return in_key_order(document.apply(before))
-        return outcome_in_order(document, in_go_order(before, kind.schema) if kind.builtin else in_key_order(before))
+        before = in_go_order(before, kind.schema) if kind.builtin else in_key_order(before)
+        return outcome_in_order(type(self.document).as_written(self.body), before)
 
     def _completed(self, obj: Object, current: StoredObject) -> Object:
         """The object with its kind and with defaults."""
@@ -320,6 +329,14 @@ class _Merge(_Patch):
         if isinstance(self.document, StrategicPatch):
             return _invalid_outcome(self.document.shown(self._versioned(current)).encode(), message)
         return _invalid_outcome(self._outcome(current), message)
+
+    def _why(self, current: StoredObject, error: DecodeError) -> str:
+        """What is wrong with an outcome that did not decode, with numbers as they are written."""
+        try:
+            self.scope.kind.decode(self._in_order(current), None)
+        except DecodeError as found:
+            return str(found)
+        return str(error)
 
 
 class _Apply(_Patch):

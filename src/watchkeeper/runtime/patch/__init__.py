@@ -6,7 +6,7 @@ parts with it.
 
 from watchkeeper.runtime.patch.json_patch import JsonPatch, PatchError
 from watchkeeper.runtime.patch.merge_patch import MergePatch
-from watchkeeper.runtime.patch.outcome import outcome_in_order
+from watchkeeper.runtime.patch.outcome import outcome_in_order, outcome_text
 from watchkeeper.runtime.patch.strategic import StrategicPatch
 
-__all__ = ["JsonPatch", "MergePatch", "PatchError", "StrategicPatch", "outcome_in_order"]
+__all__ = ["JsonPatch", "MergePatch", "PatchError", "StrategicPatch", "outcome_in_order", "outcome_text"]

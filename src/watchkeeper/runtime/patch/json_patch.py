@@ -15,7 +15,7 @@ import orjson
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.runtime.json_text import HugeNumber, JsonError, read_json
+from watchkeeper.runtime.json_text import HugeNumber, JsonError, read_as_written, read_json
 from watchkeeper.runtime.patch.documents import go_mismatch, mismatch, read_document
 from watchkeeper.runtime.patch.spelling import as_spelled
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
@@ -91,6 +91,16 @@ class JsonPatch:
         patch = cls(b"null")
         patch.operations = [{} if each is None else each for each in operations]
         patch._expected = _expected(text, patch.operations)
+        return patch
+
+    @classmethod
+    def as_written(cls, body: bytes) -> JsonPatch:
+        """The patch with the numbers of a document as they are written, for errors. The document can be read."""
+        patch = cls.of_webhook(body)
+        written = read_as_written(body) or []
+        for i, (operation, each) in enumerate(zip(patch.operations, written, strict=True)):
+            if i not in patch._expected and each and "value" in each:
+                operation["value"] = each["value"]
         return patch
 
     def strict_errors(self) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from watchkeeper.meta import errors
-from watchkeeper.runtime.json_text import JsonError, read_json
+from watchkeeper.runtime.json_text import JsonError, read_as_written, read_json
 from watchkeeper.runtime.patch.documents import read_patch
 from watchkeeper.runtime.repeated import Pairs
 from watchkeeper.runtime.strict import strict_errors
@@ -33,6 +33,13 @@ class MergePatch:
         if not isinstance(patch, (dict, list)):
             raise errors.bad_request("Invalid JSON Patch")
         self._patch = patch
+
+    @classmethod
+    def as_written(cls, body: bytes) -> MergePatch:
+        """The patch with the numbers of a document as they are written, for errors. The document can be read."""
+        patch = cls(body, strict=False)
+        patch._patch = read_as_written(body)
+        return patch
 
     def strict_errors(self) -> list[str]:
         """Fields that the patch sets twice."""

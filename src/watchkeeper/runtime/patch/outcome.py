@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
+
+from watchkeeper.meta.field import escape_html
+from watchkeeper.runtime.json_text import WrittenNumber
 from watchkeeper.runtime.patch.json_patch import JsonPatch
 from watchkeeper.runtime.patch.merge_patch import MergePatch
 
@@ -22,6 +26,15 @@ def outcome_in_order(patch: JsonPatch | MergePatch, before: Object) -> Any:
         texts += [operation.get("value") for operation in patch.operations]
     kept = {id(each) for text in texts for each in _objects(text)}
     return _sorted_but(patch.apply(before), kept)
+
+
+def outcome_text(outcome: Any) -> str:
+    """An outcome as the reference's libraries write it: numbers as they came, and fit to stand in HTML."""
+    return escape_html(orjson.dumps(outcome, default=_as_written).decode())
+
+
+def _as_written(number: WrittenNumber) -> orjson.Fragment:
+    return orjson.Fragment(number.text)
 
 
 def _objects(value: Any) -> Iterator[Object]:

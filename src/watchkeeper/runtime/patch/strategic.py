@@ -86,10 +86,11 @@ class StrategicPatch:
         """
         # Merging takes the patch apart, so each attempt needs one of its own.
         patch = orjson.loads(self._encoded)
-        kind, version = document.get("kind"), document.get("apiVersion")
+        said = {name: document[name] for name in ("kind", "apiVersion") if name in document}
         merged = _merge_map(document, patch, self._schema)
-        if kind is not None:
-            merged["kind"], merged["apiVersion"] = kind, version
+        for name, text in said.items():
+            if merged.get(name) is None or merged[name].__class__ is str:
+                merged[name] = text  # whatever it says; what is no text does not fit
         return merged
 
 
