@@ -36,3 +36,13 @@ def test_the_kind_may_be_left_out(server: Handle) -> None:
     removed = [{"op": "remove", "path": "/kind"}, {"op": "remove", "path": "/apiVersion"}]
     with pytest.raises(RequestFailed, match="name must be provided"):
         server.request("PATCH", f"{PATH}/a", removed, headers=JSON_PATCH)
+
+
+@pytest.mark.parametrize(("value", "told"), [([], "array"), ({}, "object"), (False, "bool"), (0, "number")])
+def test_a_version_that_is_no_text_is_told(server: Handle, value: object, told: str) -> None:
+    patch = [{"op": "add", "path": "/apiVersion", "value": value}]
+    with pytest.raises(RequestFailed) as refused:
+        server.request("PATCH", f"{PATH}/a?fieldValidation=Strict", patch, headers=JSON_PATCH)
+    assert refused.value.status == 422
+    why = f"json: cannot unmarshal {told} into Go struct field .apiVersion of type string"
+    assert refused.value.answer["message"].endswith(f"couldn't get version/kind; json parse error: {why}")

@@ -212,7 +212,7 @@ def test_the_class_of_a_claim_moves_from_its_annotation() -> None:
     assert update(old, body).errors == []
     body["metadata"]["annotations"]["volume.beta.kubernetes.io/storage-class"] = "slow"
     assert any(
-        error.startswith("metadata.annotations[volume.beta.kubernetes.io/storage-class]: Invalid value")
+        error.startswith("metadata.annotations.volume.beta.kubernetes.io/storage-class: Invalid value")
         for error in update(old, body).errors
     )
 

@@ -91,7 +91,7 @@ def _class_change(new: Object, old: Object, shown: Spec) -> list[FieldError]:
         return []
     errors: list[FieldError] = []
     if now.get(BETA_CLASS, "") != before.get(BETA_CLASS, ""):
-        errors.append(invalid(f"metadata.annotations[{BETA_CLASS}]", now.get(BETA_CLASS, ""), IMMUTABLE))
+        errors.append(invalid(f"metadata.annotations.{BETA_CLASS}", now.get(BETA_CLASS, ""), IMMUTABLE))
     if name is not None and was is None and (annotated is None or name == annotated):
         shown.pop("storageClassName", None)
     return errors
