@@ -33,3 +33,10 @@ def test_pods_are_selected_by_node_under_the_old_name_too() -> None:
             server.request("POST", PODS, {"metadata": {"name": node}, "spec": {**spec, "nodeName": node}})
         found = server.request("GET", f"{PODS}?fieldSelector=spec.host=b")
     assert [pod["metadata"]["name"] for pod in found["items"]] == ["b"]
+
+
+def test_an_unknown_field_is_shown_quoted() -> None:
+    with Server(storage="memory:") as server:
+        with pytest.raises(RequestFailed, match="not a known") as refused:
+            server.request("GET", r"/api/v1/configmaps?fieldSelector=metadata\.name%3Dx")
+    assert refused.value.answer["message"].startswith(r'"metadata\\.name" is not a known field selector')

@@ -8,6 +8,7 @@ from typing import TypeVar
 from watchkeeper.endpoints.params import ListParams
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta import errors, fields
+from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.fields import FieldSelector
 from watchkeeper.registry.rest import Context
 from watchkeeper.request.request import Request
@@ -73,7 +74,7 @@ def _known_fields(scope: Scope, asked: FieldSelector) -> FieldSelector:
             raise fields.SelectorError(behavior.unsupported_field_label(label))
         gvk = scope.kind.gvk
         known = '"metadata.name", "metadata.namespace"'
-        raise fields.SelectorError(f'"{label}" is not a known field selector: only {known}' if gvk else "")
+        raise fields.SelectorError(f"{go_quote(label)} is not a known field selector: only {known}" if gvk else "")
 
     return asked.transform(check)
 
