@@ -26,6 +26,9 @@ def picked(selector: str) -> list[str]:
     [
         ("", ["bare", "empty", "web1", "web2", "db"]),
         ("app=web", ["web1", "web2"]),
+        ("\0,,", ["bare", "empty", "web1", "web2", "db"]),
+        ("app=\0", ["empty"]),
+        ("app\0=web\0\0(", ["web1", "web2"]),
         ("app==web", ["web1", "web2"]),
         ("app!=web", ["bare", "empty", "db"]),
         ("app=", ["empty"]),

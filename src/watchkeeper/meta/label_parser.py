@@ -27,7 +27,7 @@ _OPERATORS = {
     "<": Operator.LESS_THAN,
 }
 _BINARY_OPERATORS = "in, notin, =, ==, !=, gt, lt"
-_word = re.compile(r"[^=!(),><\x20\t\r\n]+").match
+_word = re.compile(r"[^=!(),><\x20\t\r\n\0]+").match
 
 
 class _Token(NamedTuple):
@@ -38,19 +38,24 @@ class _Token(NamedTuple):
 
 
 def _tokens(text: str) -> list[_Token]:
+    """A NUL ends the text, as it does in the reference; one right behind a word or symbol is passed over there."""
     found = []
     at = 0
     while at < len(text):
         if text[at] in " \t\r\n":
             at += 1
+        elif text[at] == "\0":
+            break
         elif text[at] in "=!(),><":
             token, at = _symbol(text, at)
             found.append(token)
+            at += text.startswith("\0", at)
         else:
             match = _word(text, at)
             assert match is not None
             found.append(_Token(_WORD, match.group()))
             at = match.end()
+            at += text.startswith("\0", at)
     found.append(_Token(_END, ""))
     return found
 
