@@ -199,8 +199,10 @@ def test_a_form_that_only_lists_have_is_refused_after_all_else() -> None:
         assert refusal(server, "/api/v1/services?watch=1", "application/yaml")[0] == 406
 
 
-def test_a_watch_whose_time_is_over_before_it_begins_sends_nothing(server: Handle) -> None:
-    assert refusal(server, "/api/v1/services?watch=1&timeoutSeconds=-5", "application/json") == (200, "")
+@pytest.mark.parametrize("seconds", [-5, 2**63 - 1, 10**10])
+def test_a_watch_whose_time_is_over_before_it_begins_sends_nothing(server: Handle, seconds: int) -> None:
+    """Nanoseconds are counted in 64 bits: ten thousand million seconds are less than none."""
+    assert refusal(server, f"/api/v1/services?watch=1&timeoutSeconds={seconds}", "application/json") == (200, "")
 
 
 @pytest.mark.parametrize("path", ["/api/v1/watch", "/api/v1/proxy/", "/apis/apps/v1/watch?a=b"])

@@ -112,9 +112,14 @@ class _UpToObjects:
 
 
 def _timeout(params: ListParams, scope: Scope) -> float:
-    """As asked, else spread so that clients do not all come back at once."""
+    """As asked, else spread so that clients do not all come back at once.
+
+    What is asked for is counted in nanoseconds, of which 64 bits are kept.
+    """
     if params.timeout_seconds:
-        return float(params.timeout_seconds)
+        kept = (params.timeout_seconds * 10**9 + 2**63) % 2**64 - 2**63
+        if kept:
+            return kept / 1e9
     return scope.services.min_request_timeout * (1 + random.random())
 
 
