@@ -36,7 +36,6 @@ def test_pods_are_selected_by_node_under_the_old_name_too() -> None:
 
 
 def test_an_unknown_field_is_shown_quoted() -> None:
-    with Server(storage="memory:") as server:
-        with pytest.raises(RequestFailed, match="not a known") as refused:
-            server.request("GET", r"/api/v1/configmaps?fieldSelector=metadata\.name%3Dx")
+    with Server(storage="memory:") as server, pytest.raises(RequestFailed, match="not a known") as refused:
+        server.request("GET", r"/api/v1/configmaps?fieldSelector=metadata\.name%3Dx")
     assert refused.value.answer["message"].startswith(r'"metadata\\.name" is not a known field selector')
