@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -54,7 +55,9 @@ def test_each_of_many_definitions_can_be_used_at_once(apis: Any, kit: Any) -> No
     assert outcomes == {(1, 200, "ADDED", "DELETED")}
 
 
-def test_a_schema_that_only_validates_otherwise_takes_effect_and_leaves_watches_open(api: Any, kit: Any) -> None:
+def test_a_schema_that_only_validates_otherwise_takes_effect_and_ends_watches_a_little_later(
+    api: Any, kit: Any
+) -> None:
     path = api.install(kit.version(spec=kit.obj(size={"type": "integer"})))
     name = f"widgets.{api.group}"
     with api.watch(path) as events:
@@ -66,6 +69,27 @@ def test_a_schema_that_only_validates_otherwise_takes_effect_and_leaves_watches_
         api.call("PATCH", f"{path}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE)
         kit.eventually(lambda: events.events[-1]["type"] == "MODIFIED")
         assert events.events[-1]["object"]["spec"] == {"size": 9}, "an unchanged field is not held against the update"
+        assert not events.ended.is_set()
+        with api.watch(path) as later:
+            kit.eventually(events.ended.is_set)
+            assert api.call("POST", path, api.widget("d", {"size": 1})).status == 201
+            kit.eventually(lambda: later.events[-1]["object"]["metadata"]["name"] == "d")
+            assert not later.ended.is_set()
+
+
+def test_what_is_said_about_a_definition_besides_its_spec_leaves_watches_open(api: Any, kit: Any) -> None:
+    path = api.install(kit.version())
+    name = f"widgets.{api.group}"
+    with api.watch(path) as events:
+        labels = {"metadata": {"labels": {"x": "y"}}}
+        assert api.call("PATCH", f"{DEFINITIONS}/{name}", labels, MERGE).status == 200
+        condition = {"type": "Odd", "status": "True", "reason": "r", "message": "m"}
+        found = api.call("GET", f"{DEFINITIONS}/{name}").body["status"]
+        status = {"status": {"conditions": [*found["conditions"], condition]}}
+        assert api.call("PATCH", f"{DEFINITIONS}/{name}/status", status, MERGE).status == 200
+        time.sleep(1.3)
+        api.call("POST", path, api.widget("a", {"n": 1}))
+        kit.eventually(lambda: [e["type"] for e in events.events] == ["ADDED"])
         assert not events.ended.is_set()
 
 

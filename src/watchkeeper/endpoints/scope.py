@@ -257,3 +257,10 @@ def close_scope(scope: Scope) -> None:
     for callback in list(scope.on_close):
         callback()
     scope.on_close.clear()
+
+
+def end_begun(scope: Scope, begun: list[Callable[[], None]]) -> None:
+    """End what was begun in a scope and goes on still; what was begun since goes on."""
+    for callback in begun:
+        if callback in scope.on_close:
+            callback()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
@@ -16,7 +17,7 @@ from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.skeleton import skeleton
 from watchkeeper.apiextensions.serving.verbs import ENDING_VERBS, SCALE, SUBRESOURCE_VERBS, VERBS
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
-from watchkeeper.endpoints.scope import FieldManager, Scope, ServedResource, Services
+from watchkeeper.endpoints.scope import FieldManager, Scope, ServedResource, Services, end_begun
 from watchkeeper.meta.gvk import GroupResource, GroupVersionResource
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.managedfields import Foreign
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from watchkeeper.webhook import Clients
 
 Object = dict[str, Any]
+
+_LAST_EVENTS = 1.0
+"""For so many seconds watches go on after a change of their definition."""
 
 
 class Backend(Protocol):
@@ -199,9 +203,10 @@ class CustomResource:
     # -- change and end -------------------------------------------------------------------------------------------
 
     def succeed(self, old: CustomResource) -> frozenset[str]:
-        """Take over from the state before a change; returns the versions whose watches may go on.
+        """Take over from the state before a change; returns the versions whose watches may go on for now.
 
-        As long as stored objects read alike, their cache and whoever watches it need not notice the change.
+        As long as stored objects read alike, their cache need not notice the change. Whoever watches it is sent away
+        a second later, as by the reference, unless only the definition's status has changed.
         """
         if not reads_alike(old.defined, self.defined):
             old.close()
@@ -209,17 +214,21 @@ class CustomResource:
         self._base, old._base = old._base, None
         self._converter, old._converter = old._converter, None
         kept = frozenset(v.name for v in self.defined.versions if _same_structure(v, _find(old.defined, v.name)))
+        again = not asks_alike(old.defined, self.defined)
         for name in kept:
             if name in old._built:
-                self._keep_watches(name, old._built[name])
+                self._keep_watches(name, old._built[name], again=again)
         return kept
 
-    def _keep_watches(self, name: str, old: _Built) -> None:
-        """Let the new scope of a version end what goes on in the old one."""
+    def _keep_watches(self, name: str, old: _Built, *, again: bool) -> None:
+        """Let the new scope of a version end what goes on in the old one. `again`: watches have to be opened again."""
         version = _find(self.defined, name)
         if version is not None and version.served:
             scope, _ = self._scopes(version)
             scope.on_close = old.scope.on_close
+            if again:
+                begun = list(scope.on_close)
+                asyncio.get_running_loop().call_later(_LAST_EVENTS, end_begun, scope, begun)
 
     def close(self) -> None:
         """End its watches and give back what it holds."""
@@ -242,6 +251,17 @@ def _same_structure(a: VersionDefined, b: VersionDefined | None) -> bool:
     if b is None:
         return False
     return a.schema_json == b.schema_json or skeleton(a.schema_json) == skeleton(b.schema_json)
+
+
+def asks_alike(old: Defined, new: Defined) -> bool:
+    """Whether a definition asks for the same before and after a change, which then is one of its status."""
+    return old == replace(
+        new,
+        stored_versions=old.stored_versions,
+        terminating=old.terminating,
+        served=old.served,
+        established=old.established,
+    )
 
 
 def reads_alike(old: Defined, new: Defined) -> bool:
