@@ -127,3 +127,20 @@ def test_an_object_that_owns_itself_can_be_deleted(server: Handle) -> None:
     server.request("DELETE", path)
     collected_so_far(server)
     assert not exists(server, path)
+
+
+def test_dependents_of_custom_objects_go_with_their_definition(server: Handle) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    names = {"plural": "owners", "kind": "Owner"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions}
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    server.request("POST", definitions, {"metadata": {"name": "owners.example.com"}, "spec": spec})
+    owners = "/apis/example.com/v1/namespaces/default/owners"
+    assert eventually(lambda: exists(server, owners))
+    owner = server.request("POST", owners, {"apiVersion": "example.com/v1", "kind": "Owner", "metadata": {"name": "o"}})
+    reference = {"apiVersion": "example.com/v1", "kind": "Owner", "name": "o", "uid": owner["metadata"]["uid"]}
+    dependent = make(server, CONFIG_MAPS, "of-a-custom-object", reference)
+    collected_so_far(server)
+    server.request("DELETE", f"{definitions}/owners.example.com")
+    assert eventually(lambda: not exists(server, dependent))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from watchkeeper.controllers.gc_graph import Graph, Identity, Work
+from watchkeeper.controllers.gc_graph import Graph, Identity, Owner, Work
 
 
 def observe(graph: Graph, name: str, *owners: tuple[str, bool], **meta: Any) -> Work:
@@ -56,3 +56,18 @@ def test_an_object_that_owns_itself_leaves_nothing_to_look_at() -> None:
     assert names(graph.forget("a")) == {"b"}
     assert names(graph.forget("b")) == set()
     assert "a" not in graph
+
+
+def test_only_references_to_what_was_seen_to_go_need_no_question() -> None:
+    graph = Graph()
+    observe(graph, "a")
+    observe(graph, "b", ("a", False))
+    graph.forget("a", gone=False)
+    assert not graph.is_gone(Owner("v1", "ConfigMap", "a", "a", blocks=False), "ns")
+    graph.forget("a")
+    assert graph.is_gone(Owner("v1", "ConfigMap", "a", "a", blocks=False), "ns")
+    assert not graph.is_gone(Owner("v1", "Secret", "a", "a", blocks=False), "ns")
+    assert not graph.is_gone(Owner("v1", "ConfigMap", "other", "a", blocks=False), "ns")
+    assert not graph.is_gone(Owner("v1", "ConfigMap", "a", "a", blocks=False), "elsewhere")
+    observe(graph, "a")
+    assert not graph.is_gone(Owner("v1", "ConfigMap", "a", "a", blocks=False), "ns")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from watchkeeper.aio.tasks import TaskOwner
@@ -50,6 +50,8 @@ class GarbageCollector:
         self._unsynced: set[tuple[str, str]] = set()
         self._changed: dict[tuple[str, str], None] = {}
         """Resources to look at, in this order: what is served anew, differently or no longer."""
+        self._left: dict[tuple[str, str], ServedResource] = {}
+        """What was followed and is not now, until it is known what is served in its place."""
         self._look_again: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
@@ -102,8 +104,11 @@ class GarbageCollector:
             wanted = self._wanted(key)
             if key in self._feeds and self._feeds[key][1] is not wanted:
                 self._unfollow(key)
+            left = self._left.pop(key, None)
+            if wanted is None and left is not None:
+                self._look_at_absent(left, frozenset())
             if wanted is not None and key not in self._feeds:
-                self._feeds[key] = self._follow(key, wanted)
+                self._feeds[key] = self._follow(key, wanted, again=left is not None)
 
     def _wanted(self, key: tuple[str, str]) -> ServedResource | None:
         """What is to be followed of a resource: its version that is stored, if it can be followed at all."""
@@ -112,14 +117,36 @@ class GarbageCollector:
         return next((r for r in self._api.versions_of(*key, *_VERBS)), None)
 
     def _unfollow(self, key: tuple[str, str]) -> None:
-        task, _, known = self._feeds.pop(key)
+        task, resource, known = self._feeds.pop(key)
         task.cancel()
+        self._left[key] = resource
         self._unsynced.discard(key)
         for uid in known:
-            self._enqueue(self._graph.forget(uid))
+            self._enqueue(self._graph.forget(uid, gone=False))
+
+    def _look_at_absent(self, resource: ServedResource, there: Set[str]) -> None:
+        """Look at the nodes of a resource that are not among these uids: their end may have been missed meanwhile."""
+        absent = [
+            n for n in self._graph.of_kind(resource.info.gvr.group, resource.info.kind.kind) if n.uid not in there
+        ]
+        if absent:
+            what = f"look at {len(absent)} of {resource.info.group_resource}"
+            self._tasks.start(what, self._forget_absent(resource, absent))
+
+    async def _forget_absent(self, resource: ServedResource, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            if resource.info.namespaced and not node.identity.namespace:
+                continue
+            try:
+                is_gone = await self._latest(resource, node) is None
+            except ApiError as error:
+                log.info("whether %r is gone is not known: %s", node, error.message)
+                continue
+            if is_gone and self._graph.get(node.uid) is node:
+                self._enqueue(self._graph.forget(node.uid))
 
     def _follow(
-        self, key: tuple[str, str], resource: ServedResource
+        self, key: tuple[str, str], resource: ServedResource, *, again: bool
     ) -> tuple[asyncio.Task[None], ServedResource, dict[str, str]]:
         kind = resource.info.kind
         known: dict[str, str] = {}
@@ -142,10 +169,14 @@ class GarbageCollector:
                 self._enqueue(self._graph.forget(uid))
 
         def synced(items: Sequence[StoredObject]) -> None:
+            nonlocal again
             there = {item.attributes.uid for item in items}
             for uid in [u for u in known if u not in there]:
                 del known[uid]
                 self._enqueue(self._graph.forget(uid))
+            if again:
+                again = False
+                self._look_at_absent(resource, there)
             self._unsynced.discard(key)
 
         self._unsynced.add(key)
@@ -250,7 +281,8 @@ class GarbageCollector:
         gone: list[Owner] = []
         waiting: list[Owner] = []
         for owner in owners:
-            state = await self._owner_state(owner, node.identity.namespace)
+            seen_to_go = self._graph.is_gone(owner, node.identity.namespace)
+            state = "gone" if seen_to_go else await self._owner_state(owner, node.identity.namespace)
             if state == "nowhere":
                 # No later look will tell more of this owner, so nothing is decided until the references change.
                 return

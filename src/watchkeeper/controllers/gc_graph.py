@@ -49,6 +49,8 @@ class Node:
     orphaning: bool = False
     """Being deleted with its dependents to stay."""
     virtual: bool = False
+    gone: bool = False
+    """Seen to be deleted: nobody has to be asked whether it exists, which its kind may not either."""
 
     def __repr__(self) -> str:
         return f"<Node {self.identity.kind} {self.identity.namespace}/{self.identity.name} {self.uid}>"
@@ -92,7 +94,7 @@ class Graph:
             node = self._nodes[uid] = Node(uid, identity)
         elif node.virtual or node.identity != identity:
             # It exists after all, perhaps elsewhere than its dependents say; those are to be looked at again.
-            node.virtual = False
+            node.virtual = node.gone = False
             if node.identity != identity:
                 node.identity = identity
                 work.delete += node.dependents
@@ -143,8 +145,28 @@ class Graph:
         if node.orphaning:
             work.orphan.append(node)
 
-    def forget(self, uid: str) -> Work:
-        """The object is gone: its dependents are to be looked at, and owners that waited for it."""
+    def of_kind(self, group: str, kind: str) -> list[Node]:
+        """The nodes of a kind, at whatever version they are known."""
+        return [
+            node
+            for node in self._nodes.values()
+            if node.identity.kind == kind and _group(node.identity.api_version) == group
+        ]
+
+    def is_gone(self, owner: Owner, namespace: str) -> bool:
+        """Whether the object that a reference in a namespace names was seen to be deleted."""
+        node = self._nodes.get(owner.uid)
+        if node is None or not node.gone:
+            return False
+        place = node.identity
+        return (
+            place.namespace in ("", namespace)
+            and (place.kind, place.name) == (owner.kind, owner.name)
+            and _group(place.api_version) == _group(owner.api_version)
+        )
+
+    def forget(self, uid: str, *, gone: bool = True) -> Work:
+        """The object is gone or no longer followed: its dependents are to be looked at, and owners that waited."""
         work = Work()
         node = self._nodes.pop(uid, None)
         if node is None:
@@ -155,12 +177,16 @@ class Graph:
         work.delete += node.dependents
         if node.dependents:
             # Kept as one that is known by reference only, until its dependents are gone or have let go.
-            self._nodes[uid] = Node(uid, node.identity, dependents=node.dependents, virtual=True)
+            self._nodes[uid] = Node(uid, node.identity, dependents=node.dependents, virtual=True, gone=gone)
         return work
 
     def _drop_if_idle(self, node: Node) -> None:
         if not node.owners and not node.dependents and not node.deleting_dependents and not node.orphaning:
             self._nodes.pop(node.uid, None)
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
 
 
 def read_owners(meta: Mapping[str, Any]) -> tuple[Owner, ...]:
