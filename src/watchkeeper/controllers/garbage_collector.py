@@ -48,9 +48,9 @@ class GarbageCollector:
         self._attempts: dict[tuple[str, str], int] = {}
         self._feeds: dict[tuple[str, str], tuple[asyncio.Task[None], ServedResource, dict[str, str]]] = {}
         self._unsynced: set[tuple[str, str]] = set()
-        self._changed: dict[tuple[str, str], None] = {}
+        self._changed: dict[tuple[str, str], ServedResource] = {}
         """Resources to look at, in this order: what is served anew, differently or no longer."""
-        self._left: dict[tuple[str, str], ServedResource] = {}
+        self._left: set[tuple[str, str]] = set()
         """What was followed and is not now, until it is known what is served in its place."""
         self._look_again: asyncio.TimerHandle | None = None
 
@@ -64,7 +64,7 @@ class GarbageCollector:
         for group in served.groups():
             for version in served.versions(group):
                 for resource in served.resources(group, version):
-                    self._changed[group, resource.info.gvr.resource] = None
+                    self._changed[group, resource.info.gvr.resource] = resource
         self._follow_changed()
         for number in range(_WORKERS):
             self._tasks.start(f"worker-{number}", self._work())
@@ -87,7 +87,7 @@ class GarbageCollector:
             gvr = followed.info.gvr
             if self._api.served.find(gvr.group, gvr.version, gvr.resource) is not followed:
                 self._unfollow(key)
-        self._changed[key] = None
+        self._changed[key] = resource
         if self._look_again is None:
             self._look_again = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._follow_changed)
 
@@ -100,15 +100,15 @@ class GarbageCollector:
                 self._look_again = asyncio.get_running_loop().call_later(_SLICE_SECONDS, self._follow_changed)
                 return
             key = next(iter(self._changed))
-            del self._changed[key]
+            changed = self._changed.pop(key)
             wanted = self._wanted(key)
             if key in self._feeds and self._feeds[key][1] is not wanted:
                 self._unfollow(key)
-            left = self._left.pop(key, None)
-            if wanted is None and left is not None:
-                self._look_at_absent(left, frozenset())
-            if wanted is not None and key not in self._feeds:
-                self._feeds[key] = self._follow(key, wanted, again=left is not None)
+            if wanted is None:
+                self._look_at_absent(changed, frozenset())
+            elif key not in self._feeds:
+                self._feeds[key] = self._follow(key, wanted, again=key in self._left)
+            self._left.discard(key)
 
     def _wanted(self, key: tuple[str, str]) -> ServedResource | None:
         """What is to be followed of a resource: its version that is stored, if it can be followed at all."""
@@ -117,9 +117,9 @@ class GarbageCollector:
         return next((r for r in self._api.versions_of(*key, *_VERBS)), None)
 
     def _unfollow(self, key: tuple[str, str]) -> None:
-        task, resource, known = self._feeds.pop(key)
+        task, _, known = self._feeds.pop(key)
         task.cancel()
-        self._left[key] = resource
+        self._left.add(key)
         self._unsynced.discard(key)
         for uid in known:
             self._enqueue(self._graph.forget(uid, gone=False))
