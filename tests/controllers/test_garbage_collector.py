@@ -17,6 +17,7 @@ from watchkeeper.testing.handle import RequestFailed
 Object = dict[str, Any]
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 NODES = "/api/v1/nodes"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @pytest.fixture(scope="module")
@@ -129,18 +130,68 @@ def test_an_object_that_owns_itself_can_be_deleted(server: Handle) -> None:
     assert not exists(server, path)
 
 
-def test_dependents_of_custom_objects_go_with_their_definition(server: Handle) -> None:
+def custom_resource(server: Handle, plural: str, kind: str) -> str:
+    """The path of a custom resource in the default namespace, once it is served."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
-    names = {"plural": "owners", "kind": "Owner"}
-    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions}
-    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    server.request("POST", definitions, {"metadata": {"name": "owners.example.com"}, "spec": spec})
-    owners = "/apis/example.com/v1/namespaces/default/owners"
-    assert eventually(lambda: exists(server, owners))
-    owner = server.request("POST", owners, {"apiVersion": "example.com/v1", "kind": "Owner", "metadata": {"name": "o"}})
-    reference = {"apiVersion": "example.com/v1", "kind": "Owner", "name": "o", "uid": owner["metadata"]["uid"]}
-    dependent = make(server, CONFIG_MAPS, "of-a-custom-object", reference)
+    spec = {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": plural, "kind": kind},
+        "versions": versions,
+    }
+    server.request("POST", DEFINITIONS, {"metadata": {"name": f"{plural}.example.com"}, "spec": spec})
+    path = f"/apis/example.com/v1/namespaces/default/{plural}"
+    assert eventually(lambda: exists(server, path))
+    return path
+
+
+def custom(server: Handle, path: str, kind: str, name: str, *owners: Object, **metadata: Any) -> Object:
+    """A custom object that was made; returns a reference to it that blocks its deletion."""
+    meta = {"name": name, "ownerReferences": list(owners), **metadata}
+    made = server.request("POST", path, {"apiVersion": "example.com/v1", "kind": kind, "metadata": meta})
+    reference = {"apiVersion": "example.com/v1", "kind": kind, "name": name, "uid": made["metadata"]["uid"]}
+    return {**reference, "blockOwnerDeletion": True}
+
+
+def test_dependents_of_custom_objects_go_with_their_definition(server: Handle) -> None:
+    owners = custom_resource(server, "owners", "Owner")
+    dependent = make(server, CONFIG_MAPS, "of-a-custom-object", custom(server, owners, "Owner", "o"))
     collected_so_far(server)
-    server.request("DELETE", f"{definitions}/owners.example.com")
+    server.request("DELETE", f"{DEFINITIONS}/owners.example.com")
     assert eventually(lambda: not exists(server, dependent))
+
+
+def set_metadata(server: Handle, path: str, **metadata: Any) -> None:
+    obj = server.request("GET", path)
+    obj["metadata"].update(metadata)
+    server.request("PUT", path, obj)
+
+
+def test_a_custom_object_in_a_circle_has_no_owner_wait(server: Handle) -> None:
+    path = custom_resource(server, "circles", "Circle")
+    first = custom(server, path, "Circle", "first")
+    second = custom(server, path, "Circle", "second", finalizers=["example.com/hold"])
+    custom(server, path, "Circle", "held", first, finalizers=["example.com/hold"])
+    set_metadata(server, f"{path}/first", ownerReferences=[second])
+    collected_so_far(server)
+    server.request("DELETE", f"{path}/first", {"propagationPolicy": "Foreground"})
+    set_metadata(server, f"{path}/second", ownerReferences=[first, absent("Secret", "v1")])
+
+    def blocking() -> list[bool | None]:
+        found = server.request("GET", f"{path}/second")["metadata"]["ownerReferences"]
+        return [reference.get("blockOwnerDeletion") for reference in found]
+
+    assert eventually(lambda: blocking() == [False, False])
+    for name in ("second", "held"):
+        assert eventually(lambda name=name: deleted_when_free(server, f"{path}/{name}"))
+    assert eventually(lambda: not exists(server, f"{path}/first"))
+
+
+def deleted_when_free(server: Handle, path: str) -> bool:
+    """Whether an object that is being deleted is free to go now, which is tried here."""
+    try:
+        set_metadata(server, path, finalizers=[])
+    except RequestFailed as error:
+        return error.status == 404
+    return True

@@ -378,9 +378,12 @@ class GarbageCollector:
         await self._change(resource, node, change)
 
     async def _unblock(self, resource: ServedResource, node: Node) -> None:
+        """Have no owner wait. The reference's patch of custom objects tells so of every owner."""
+        is_custom = not resource.scope.kind.builtin
+
         def change(obj: Object) -> None:
             for owner in obj["metadata"].get("ownerReferences") or ():
-                if owner.get("blockOwnerDeletion"):
+                if is_custom or owner.get("blockOwnerDeletion"):
                     owner["blockOwnerDeletion"] = False
 
         await self._change(resource, node, change)
