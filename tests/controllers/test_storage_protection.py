@@ -125,3 +125,18 @@ def test_an_attribute_class_stays_while_a_claim_names_it(server: Handle) -> None
     assert exists(server, f"{CLASSES}/fast")
     server.request("DELETE", f"{CLAIMS}/classy")
     assert eventually(lambda: not exists(server, f"{CLASSES}/fast"))
+
+
+def test_a_claim_without_its_finalizer_gets_it_again(server: Handle) -> None:
+    path = make_claim(server, "bared")
+    bare = server.request("GET", path)
+    bare["metadata"]["finalizers"] = ["example.com/other"]
+    server.request("PUT", path, bare)
+
+    def finalizers() -> list[str]:
+        found: list[str] = server.request("GET", path)["metadata"]["finalizers"]
+        return found
+
+    assert eventually(lambda: finalizers() == ["example.com/other", "kubernetes.io/pvc-protection"])
+    server.request("DELETE", path)
+    assert eventually(lambda: finalizers() == ["example.com/other"])

@@ -97,6 +97,8 @@ class StorageProtectionController:
         self._tasks = TaskOwner(protection.name)
         self._ending: dict[Key, str] = {}
         """The uids of what is being deleted and still has the finalizer."""
+        self._unprotected: dict[Key, str] = {}
+        """The uids of what lacks the finalizer: it was made before admission gave it one, or somebody took it away."""
         self._used: dict[str, dict[Key, frozenset[Key]]] = {resource: {} for resource in protection.uses}
         """By resource and object, what it keeps."""
         self._changed = asyncio.Event()
@@ -128,19 +130,23 @@ class StorageProtectionController:
     def _put(self, stored: StoredObject) -> None:
         metadata = stored.data()["metadata"]
         key = _key(metadata)
-        if metadata.get("deletionTimestamp") and self._protection.finalizer in (metadata.get("finalizers") or ()):
-            self._ending[key] = metadata.get("uid", "")
+        self._drop(key)
+        is_ending = bool(metadata.get("deletionTimestamp"))
+        if is_ending == (self._protection.finalizer in (metadata.get("finalizers") or ())):
+            (self._ending if is_ending else self._unprotected)[key] = metadata.get("uid", "")
             self._changed.set()
-        else:
-            self._ending.pop(key, None)
 
     def _forget(self, stored: StoredObject) -> None:
-        self._ending.pop(_key(stored.data()["metadata"]), None)
+        self._drop(_key(stored.data()["metadata"]))
+
+    def _drop(self, key: Key) -> None:
+        self._ending.pop(key, None)
+        self._unprotected.pop(key, None)
 
     def _synced(self, items: Sequence[StoredObject]) -> None:
         there = {_key(item.data()["metadata"]) for item in items}
-        for key in self._ending.keys() - there:
-            del self._ending[key]
+        for key in (self._ending.keys() | self._unprotected.keys()) - there:
+            self._drop(key)
 
     def _user_sink(self, resource: str, keeps: Callable[[Object], Iterable[Key]]) -> FeedSink:
         used = self._used[resource]
@@ -173,7 +179,7 @@ class StorageProtectionController:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            if await self._release_all():
+            if await self._release_all() and await self._protect_all():
                 backoff = Backoff(initial=0.2, limit=10.0)
             else:
                 await asyncio.sleep(backoff.next())
@@ -196,6 +202,28 @@ class StorageProtectionController:
                     log.warning("cannot let go of %s %s/%s: %s", what, namespace, name, error.message)
                     done = False
         return done
+
+    async def _protect_all(self) -> bool:
+        """Give the finalizer to what lacks it; False when some could not be written."""
+        done = True
+        for (namespace, name), uid in list(self._unprotected.items()):
+            try:
+                await self._protect(namespace, name, uid)
+            except ApiError as error:
+                if error.reason not in ("NotFound", "Conflict"):
+                    what = self._protection.resource
+                    log.warning("cannot protect %s %s/%s: %s", what, namespace, name, error.message)
+                    done = False
+        return done
+
+    async def _protect(self, namespace: str, name: str, uid: str) -> None:
+        def change(obj: Object) -> None:
+            metadata = obj["metadata"]
+            finalizers = metadata.get("finalizers") or []
+            if not metadata.get("deletionTimestamp") and self._protection.finalizer not in finalizers:
+                metadata["finalizers"] = [*finalizers, self._protection.finalizer]
+
+        await self._api.change(self._resource(self._protection.resource), namespace, name, uid, change)
 
     async def _kept_now(self, namespace: str) -> set[Key]:
         kept: set[Key] = set()
