@@ -121,6 +121,8 @@ class EvictionStore:
             chosen = eviction_rules.delete_options(obj, ["All"] if options.dry_run else [])
         except ValueError as error:
             raise ApiError(500, "", str(error)) from error
+        if obj.get("deleteOptions") is not None:
+            obj["deleteOptions"] = chosen
         if options.validate is not None:
             await options.validate(obj)
         dry_run = bool(chosen.get("dryRun"))

@@ -190,6 +190,20 @@ def test_subresources_are_asked_about_as_themselves(api: Any, hook: Any, kit: An
     ]
 
 
+def test_the_options_of_a_rehearsed_eviction_say_so(api: Any, hook: Any, kit: Any) -> None:
+    pods = f"/api/v1/namespaces/{api.namespace}/pods"
+    pod = api.object("Pod", "p", spec={"containers": [{"name": "c", "image": "busybox:1"}]})
+    api.call("POST", pods, pod)
+    api.install(api.webhook(rules=[kit.rule("*", "pods/eviction")]))
+    for options in ({}, {"deleteOptions": {"gracePeriodSeconds": 0}}):
+        eviction = api.object("Eviction", "p", "policy/v1", **options)
+        assert api.call("POST", f"{pods}/p/eviction?dryRun=All", eviction).status == 201
+    assert [r["object"].get("deleteOptions") for r in hook.requests()] == [
+        None,
+        {"gracePeriodSeconds": 0, "dryRun": ["All"]},
+    ]
+
+
 def test_a_scale_is_asked_about_as_a_scale_and_can_be_changed(api: Any, hook: Any, kit: Any) -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "busybox:1"}]}}
     spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
