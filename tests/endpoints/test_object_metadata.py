@@ -118,3 +118,26 @@ def test_the_name_of_a_client_may_be_in_any_script(server: Handle) -> None:
     body = {"metadata": {"name": "named", "labels": {"a": "b"}}}
     made = httpx.post(server.url + CONFIGMAPS, json=body, headers=headers).json()
     assert [entry["manager"] for entry in made["metadata"]["managedFields"]] == ["größe€"]
+
+
+def test_an_api_service_is_named_by_what_it_serves_which_is_judged_ahead_of_its_labels(server: Any) -> None:
+    path = "/apis/apiregistration.k8s.io/v1/apiservices"
+    spec = {"group": "x.example.com", "version": "v1", "groupPriorityMinimum": 10, "versionPriority": 10}
+    code, text = refusal(server, "POST", path, {"metadata": {"name": "a", "labels": {"a b": ""}}, "spec": spec})
+    assert code == 422
+    assert text.index("metadata.name: ") < text.index("metadata.labels: ")
+    made = {"metadata": {"name": "v1.x.example.com", "finalizers": ["plain"]}, "spec": spec}
+    server.request("POST", path, made)
+    changed = {**server.request("GET", f"{path}/v1.x.example.com"), "spec": {**spec, "version": "v2"}}
+    code, text = refusal(server, "PUT", f"{path}/v1.x.example.com", changed)
+    assert code == 422
+    assert 'metadata.name: Invalid value: "v1.x.example.com": must be `spec.version+"."+spec.group`' in text
+
+
+def test_a_name_that_was_made_up_for_a_namespace_is_its_label_when_it_is_found_to_be_one(server: Any) -> None:
+    code, text = refusal(server, "POST", "/api/v1/namespaces", {"metadata": {"generateName": "a_"}})
+    assert (code, "metadata.labels" in text) == (422, False)
+    code, text = refusal(server, "POST", "/api/v1/namespaces", {"metadata": {"name": "-a"}})
+    assert (code, "metadata.labels" in text) == (422, True)
+    made = server.request("POST", "/api/v1/namespaces", {"metadata": {"generateName": "made-"}})
+    assert made["metadata"]["labels"] == {"kubernetes.io/metadata.name": made["metadata"]["name"]}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from watchkeeper.apis.core.namespace import validate_finalize
+from watchkeeper.apis.core.namespace import default_namespace, validate_finalize
 from watchkeeper.meta.field import FieldError
 from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry import deletion
 from watchkeeper.registry.metadata import now_text
-from watchkeeper.registry.rest import DeleteOptions
+from watchkeeper.registry.rest import Context, DeleteOptions
 from watchkeeper.registry.staged import StagedStore
 from watchkeeper.registry.strategy import StatusStrategy, Strategy
 
@@ -29,6 +29,11 @@ class _HeldBySpec(Strategy):
 
 class NamespaceStrategy(_HeldBySpec):
     """How namespaces are written."""
+
+    def before_create(self, ctx: Context, obj: Object) -> None:
+        """A name that was made up becomes a label once it is found to be one."""
+        super().before_create(ctx, obj)
+        default_namespace(obj)
 
 
 class NamespaceStatusStrategy(_HeldBySpec, StatusStrategy):
@@ -57,7 +62,7 @@ class FinalizeStrategy(NamespaceStrategy):
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """What is wrong with the finalizers; of the rest nothing but metadata can have changed."""
-        of_metadata = self._own_metadata_errors(obj["metadata"], old["metadata"])
+        of_metadata = self._own_metadata_errors(obj, old["metadata"])
         return [error for errors_of_pass in of_metadata for error in errors_of_pass] + validate_finalize(obj)
 
     def validate_settled_update(self, obj: Object, old: Object) -> list[FieldError]:

@@ -19,7 +19,7 @@ from watchkeeper.apis.validation.metadata import (
     validate_object_meta_update,
     validate_updated_object_meta,
 )
-from watchkeeper.apis.validation.names import any_name, is_path_segment_name
+from watchkeeper.apis.validation.names import NameRule, any_name, is_path_segment_name
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -37,6 +37,7 @@ _NEW_AND_CHANGE = ("new", "change")
 _CHANGE_AND_NEW = ("change", "new")
 _WITHIN = ("within",)
 """Of a kind whose `validate_update` judges metadata, too, between its other rules."""
+_API_SERVICE = GroupKind("apiregistration.k8s.io", "APIService")
 _FLOWS = "flowcontrol.apiserver.k8s.io"
 _CORE_CHANGED_FIRST = ("ConfigMap", "Endpoints", "PersistentVolumeClaim", "Secret", "ServiceAccount")
 _PASSES: Mapping[GroupKind, Sequence[str]] = {
@@ -62,6 +63,7 @@ _PASSES: Mapping[GroupKind, Sequence[str]] = {
     **{GroupKind("storage.k8s.io", kind): _NEW for kind in ("CSINode", "VolumeAttachment")},
     GroupKind("node.k8s.io", "RuntimeClass"): _NEW_AND_CHANGE,
     GroupKind("certificates.k8s.io", "CertificateSigningRequest"): _NEW_AND_CHANGE,
+    _API_SERVICE: _CHANGE_AND_NEW,
     **{
         GroupKind("admissionregistration.k8s.io", kind): _NEW
         for kind in (
@@ -82,6 +84,7 @@ _ANY_FINALIZERS = frozenset(
     {
         GroupKind("coordination.k8s.io", "Lease"),
         GroupKind("node.k8s.io", "RuntimeClass"),
+        _API_SERVICE,
         *(
             GroupKind("admissionregistration.k8s.io", kind)
             for kind in (
@@ -175,7 +178,7 @@ class Strategy:
             more = behavior.validate(obj)
             return more or validate_object_meta(meta, namespaced=self.namespaced, name_rule=is_path_segment_name)
         check = validate_builtin_object_meta if self._qualified else validate_object_meta
-        rule = behavior.name_rule if behavior.name_rule_of is None else behavior.name_rule_of(obj)
+        rule = self._name_rule(obj)
         found = check(meta, namespaced=self.namespaced, name_rule=rule)
         more = behavior.validate(obj)
         if not found and not more and rule is any_name:
@@ -221,23 +224,29 @@ class Strategy:
         """Whether an update ends the object: it was due to go, and nothing holds it any more."""
         return removed_by_update(obj["metadata"], old["metadata"])
 
-    def _own_metadata_errors(self, meta: Object, old: Object) -> list[list[FieldError]]:
+    def _name_rule(self, obj: Object) -> NameRule | None:
+        behavior = self.behavior
+        return behavior.name_rule if behavior.name_rule_of is None else behavior.name_rule_of(obj)
+
+    def _own_metadata_errors(self, obj: Object, old: Object) -> list[list[FieldError]]:
         """What the kind itself finds wrong with metadata, in each of its passes."""
+        meta = obj["metadata"]
         if not self._passes or self._passes == _WITHIN:
             return []
         judge_change = validate_builtin_object_meta_update if self._qualified else validate_object_meta_update
         change = judge_change(meta, old) if "change" in self._passes else []
         if self._passes == _CHANGE:
             return [change]
-        if "change" in self._passes and not change and not meta.get("finalizers") and not meta.get("generateName"):
+        judged_by_name = meta.get("finalizers") or meta.get("generateName") or self.behavior.name_rule_of is not None
+        if "change" in self._passes and not change and not judged_by_name:
             return [change] * len(self._passes)  # nothing else could be wrong as such
         judge_new = validate_builtin_object_meta if self._qualified else validate_object_meta
-        new = judge_new(meta, namespaced=self.namespaced, name_rule=self.behavior.name_rule)
+        new = judge_new(meta, namespaced=self.namespaced, name_rule=self._name_rule(obj))
         return [change if each == "change" else new for each in self._passes]
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """All that is wrong with the new state or with the change, besides the generic metadata rules."""
-        of_metadata = self._own_metadata_errors(obj["metadata"], old["metadata"])
+        of_metadata = self._own_metadata_errors(obj, old["metadata"])
         more = self.behavior.validate_update(obj, old)
         if len(of_metadata) < 2:
             return of_metadata[0] + more if of_metadata else more
@@ -253,7 +262,7 @@ class Strategy:
         check = self.behavior.validate_metadata_update
         if check is None or not _same_but_metadata(obj, old):
             return self.validate_update(obj, old)
-        return _joined(self._own_metadata_errors(obj["metadata"], old["metadata"])) + check(obj, old)
+        return _joined(self._own_metadata_errors(obj, old["metadata"])) + check(obj, old)
 
 
 class StatusStrategy(Strategy):
@@ -275,7 +284,7 @@ class StatusStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """What is wrong with the new status."""
-        found = _joined(self._own_metadata_errors(obj["metadata"], old["metadata"]))
+        found = _joined(self._own_metadata_errors(obj, old["metadata"]))
         check = self.behavior.validate_status_update
         if check is not None:
             found += check(obj, old)

@@ -46,7 +46,6 @@ def test_a_service_without_a_port_is_asked_on_443() -> None:
     [
         (service(), []),
         (service("v1.", group=""), []),
-        (service("other"), ["metadata.name"]),
         (service("v2.", group="", version="v2"), ["spec.group"]),
         (service("V1.a_b", group="a_b", version="V1"), ["spec.group", "spec.version"]),
         (service(groupPriorityMinimum=0, versionPriority=1001), ["spec.groupPriorityMinimum", "spec.versionPriority"]),

@@ -12,6 +12,7 @@ from watchkeeper.apis.apiregistration.schemas import GROUP, KIND, VERSION
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.status_metadata import keep_metadata
 from watchkeeper.apis.validation.names import (
+    NameRule,
     is_dns1035_label,
     is_dns1123_subdomain,
     is_path_segment_name,
@@ -64,7 +65,7 @@ def _prepare(service: Object) -> None:
 def _validate(service: Object) -> list[FieldError]:
     spec = service.get("spec") or {}
     group, version = spec.get("group") or "", spec.get("version") or ""
-    errors = _name_errors(service, f"{version}.{group}")
+    errors: list[FieldError] = []
     if not group and version != "v1":
         why = "only v1 may have an empty group and it better be legacy kube"
         errors.append(required("spec.group", why))
@@ -78,17 +79,18 @@ def _validate(service: Object) -> list[FieldError]:
     return errors + (_local_errors(spec) if spec.get("service") is None else _remote_errors(spec))
 
 
-def _name_errors(service: Object, expected: str) -> list[FieldError]:
+def _name_rule(service: Object) -> NameRule:
     """Names say what is served."""
-    meta = service["metadata"]
-    errors: list[FieldError] = []
-    for field in ("generateName", "name"):
-        if name := meta.get(field) or "":
-            wrong = is_path_segment_name(name)
-            if not wrong and name != expected:
-                wrong = [f'must be `spec.version+"."+spec.group`: {go_quote(expected)}']
-            errors += [invalid(f"metadata.{field}", name, why) for why in wrong]
-    return errors
+    spec = service.get("spec") or {}
+    expected = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
+
+    def rule(name: str, _prefix: bool) -> list[str]:
+        wrong = is_path_segment_name(name)
+        if wrong or name == expected:
+            return wrong
+        return [f'must be `spec.version+"."+spec.group`: {go_quote(expected)}']
+
+    return rule
 
 
 def _local_errors(spec: Object) -> list[FieldError]:
@@ -140,7 +142,7 @@ BEHAVIORS = [
         validate=_validate,
         validate_update=lambda new, _old: _validate(new),
         validate_status_update=lambda new, _old: _validate_status(new),
-        name_rule=lambda _name, _prefix: [],
+        name_rule_of=_name_rule,
         allow_unconditional_update=False,
         status_has_table=False,
         table=TableSpec(

@@ -35,7 +35,6 @@ def default_namespace(obj: Object) -> None:
 
 def _prepare_for_create(obj: Object) -> None:
     """It begins active, with the finalizer of the namespace controller."""
-    default_namespace(obj)
     obj["status"] = {"phase": "Active"}
     spec = obj.setdefault("spec", {})
     finalizers = spec.get("finalizers") or []
