@@ -48,6 +48,7 @@ def meta(**fields: Any) -> Any:
         ("Ingress", StatusStrategy, 1),
         ("PodDisruptionBudget", Strategy, 0),
         ("PodDisruptionBudget", StatusStrategy, 0),
+        ("CronJob", StatusStrategy, 0),
     ],
 )
 def test_a_bad_label_makes_two_causes_and_one_for_each_pass_of_the_kind(kind: str, made: Any, own: int) -> None:
@@ -119,3 +120,13 @@ def test_metadata_stand_ahead_of_what_each_pass_finds(kind: str, old: Any, new: 
     fields = [cause["field"] for cause in refused.value.details["causes"]]
     short = ["m" if field == "metadata.labels" else field for field in fields]
     assert short == order.split(" ")
+
+
+def test_a_status_of_a_stateful_set_is_judged_ahead_of_its_metadata() -> None:
+    status = {"replicas": 1, "readyReplicas": 2, "collisionCount": 0}
+    old: Any = {"metadata": meta(), "spec": {}, "status": {"replicas": 0, "collisionCount": 1}}
+    new: Any = {"metadata": meta(labels={"a b": ""}), "spec": {}, "status": status}
+    with pytest.raises(ApiError) as refused:
+        strategy("StatefulSet", StatusStrategy).before_update(CTX, new, old)
+    fields = [cause.partition(": ")[0] for cause in causes(refused.value)]
+    assert fields == [*["metadata.labels"] * 2, "status.readyReplicas", "metadata.labels", "status.collisionCount"]

@@ -101,6 +101,8 @@ _ANY_FINALIZERS = frozenset(
 """Built-in kinds whose finalizers need not be standard or qualified, as those of custom objects."""
 _STATUS_PASSES: Mapping[GroupKind, Sequence[str]] = {
     GroupKind("storage.k8s.io", "VolumeAttachment"): ("new", "new"),
+    GroupKind("apps", "StatefulSet"): _WITHIN,
+    GroupKind("batch", "CronJob"): (),
     GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): (),
     GroupKind("batch", "CronJob"): (),
     **{GroupKind(_FLOWS, kind): () for kind in ("FlowSchema", "PriorityLevelConfiguration")},

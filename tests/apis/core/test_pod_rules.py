@@ -238,3 +238,10 @@ def test_warnings_name_what_is_odd() -> None:
         "recommended: [must not contain dots]",
         'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply',
     ]
+
+
+def test_a_new_scheduling_gate_is_told_once_where_it_stands_last() -> None:
+    old = created(pod(schedulingGates=[{"name": "a"}]))
+    errors = update(old, pod(schedulingGates=[{"name": "c"}, {"name": "a"}, {"name": "c"}])).errors
+    told = [error.partition(": ")[0] for error in errors if "new scheduling gate" in error]
+    assert told == ["spec.schedulingGates[2].name"]

@@ -244,3 +244,8 @@ def test_metadata_of_a_template_are_shown_in_the_order_of_their_type() -> None:
     found = update(old, obj("ResourceClaimTemplate", spec=spec, metadata=metadata)).errors
     shown = '{"name":"n","generateName":"g","labels":{"a":"2","b":"1"},"Spec":'
     assert any(error.startswith(f"spec: Invalid value: {shown}") for error in found)
+
+
+def test_a_template_may_not_even_say_that_there_is_no_grace() -> None:
+    template = obj("ResourceClaimTemplate", spec=claim(one())["spec"], metadata={"deletionGracePeriodSeconds": 0})
+    assert create(template).errors == ["spec.metadata.deletionGracePeriodSeconds: Forbidden: cannot be set"]

@@ -333,3 +333,12 @@ def test_the_keys_of_a_driver_on_a_node_show_as_they_were_sent() -> None:
     new["spec"]["drivers"][0]["nodeID"] = "m"
     shown = '{"Name":"d","NodeID":"m","TopologyKeys":[],"Allocatable":null}'
     assert update(created(old), new).errors == [f"spec.drivers: Invalid value: {shown}: field is immutable"]
+
+
+def test_a_topology_that_selects_all_is_another_than_none() -> None:
+    old = created(body("CSIStorageCapacity", storageClassName="fast"))
+    changed = body("CSIStorageCapacity", storageClassName="fast", nodeTopology={})
+    assert update(old, changed).errors == ["nodeTopology: Invalid value: {}: field is immutable"]
+    assert update(created(changed), body("CSIStorageCapacity", storageClassName="fast")).errors == [
+        "nodeTopology: Invalid value: null: field is immutable"
+    ]

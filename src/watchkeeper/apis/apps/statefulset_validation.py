@@ -17,6 +17,7 @@ from watchkeeper.apis.core.pod_template_validation import (
 from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.enums import validate_optional_enum
 from watchkeeper.apis.validation.internal_form import InternalForm, Reference, internal_form
+from watchkeeper.apis.validation.metadata import validate_builtin_object_meta_update
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError, forbidden, in_declared_order, invalid, required
@@ -139,8 +140,9 @@ def validate_stateful_set_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_stateful_set_status_update(new: Object, old: Object) -> list[FieldError]:
-    """What is wrong with a new status."""
+    """What is wrong with a new status, and with the metadata that came with it."""
     status = new.get("status") or {}
     errors = workloads.validate_counts(status, _COUNTS, "status")
     errors += workloads.validate_replica_counts(status, _LIMITED_COUNTS, "status", ready="status.readyReplicas")
+    errors += validate_builtin_object_meta_update(new["metadata"], old["metadata"])
     return errors + workloads.validate_collision_count(new, old)

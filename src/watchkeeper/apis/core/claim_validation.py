@@ -99,8 +99,13 @@ _NOT_IN_TEMPLATES = object_meta_without("labels", "annotations")
 
 def template_metadata_errors(metadata: Mapping[str, Any], path: str) -> list[FieldError]:
     """What the metadata of a template holds besides labels and annotations: an empty list is too much."""
-    extra = (name for name in _NOT_IN_TEMPLATES if metadata.get(name) not in (None, "", 0))
+    extra = (name for name in _NOT_IN_TEMPLATES if _says(metadata, name))
     return [forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set") for name in extra]
+
+
+def _says(metadata: Mapping[str, Any], name: str) -> bool:
+    value = metadata.get(name)
+    return value is not None and (name == "deletionGracePeriodSeconds" or value not in ("", 0))
 
 
 def validate_claim_template(template: Mapping[str, Any], path: str) -> list[FieldError]:

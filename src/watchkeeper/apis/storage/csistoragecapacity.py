@@ -7,16 +7,14 @@ from typing import Any
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.core.node_labels import label_selector_warnings
 from watchkeeper.apis.storage.classes import GROUP
-from watchkeeper.apis.validation.metadata import validate_immutable
+from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_immutable
 from watchkeeper.apis.validation.names import is_dns1123_subdomain
 from watchkeeper.apis.validation.resources import validate_nonnegative_quantity
 from watchkeeper.apis.validation.selectors import has_invalid_values, validate_label_selector
-from watchkeeper.meta.field import FieldError, invalid
+from watchkeeper.meta.field import FieldError, in_declared_order, invalid
 from watchkeeper.meta.gvk import GroupKind
 
 Object = dict[str, Any]
-
-_FIXED = ("nodeTopology", "storageClassName")
 
 
 def _validate(capacity: Object, *, lenient: bool = False) -> list[FieldError]:
@@ -33,7 +31,11 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _validate_change(new: Object, old: Object) -> list[FieldError]:
-    return [error for name in _FIXED for error in validate_immutable(new.get(name), old.get(name), name)]
+    errors = validate_immutable(new.get("storageClassName"), old.get("storageClassName"), "storageClassName")
+    topology, was = new.get("nodeTopology"), old.get("nodeTopology")
+    if (topology is None) == (was is None):
+        return validate_immutable(topology, was, "nodeTopology") + errors
+    return [invalid("nodeTopology", in_declared_order(topology), IMMUTABLE), *errors]
 
 
 def _warnings(capacity: Object) -> list[str]:
