@@ -131,8 +131,9 @@ def test_a_changed_spec_is_refused_and_only_that_of_a_template_is_compiled() -> 
 
     def fields(kind: str, new: dict[str, Any], old: dict[str, Any]) -> list[str]:
         metadata = {"name": "x", "namespace": "n"}
-        changed = of(kind).validate_update({"metadata": metadata, "spec": new}, {"metadata": metadata, "spec": old})
-        return [error.field for error in changed]
+        states = {"metadata": metadata, "spec": new}, {"metadata": metadata, "spec": old}
+        errors = of(kind).validate_update(*states) + of(kind).validate_change(*states)
+        return [error.field for error in errors]
 
     assert fields("ResourceClaim", asking("1"), asking("true")) == ["spec"]
     at = "spec.spec.devices.requests[0].exactly.selectors[0].cel.expression"
@@ -143,7 +144,7 @@ def test_what_a_class_says_already_is_not_compiled_again() -> None:
     def named(expression: str) -> dict[str, Any]:
         return {"metadata": {"name": "x"}, "spec": {"selectors": [{"cel": {"expression": expression}}]}}
 
-    validate = of("DeviceClass").validate_update
+    validate = of("DeviceClass").validate_change
     assert validate(named("1"), named("1")) == []
     other = named("1")
     other["spec"]["config"] = [{"opaque": {"driver": "a", "parameters": {}}}]
