@@ -11,7 +11,10 @@ def scrape(server):
     with urllib.request.urlopen(request, context=server.ssl_context()) as answer:
         assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
         text = answer.read().decode()
-    return dict(re.match(r"(.*) (\S+)$", line).groups() for line in text.splitlines() if not line.startswith("#"))
+        started = int(answer.headers["process-start-time-unix"])
+    found = dict(re.match(r"(.*) (\S+)$", line).groups() for line in text.splitlines() if not line.startswith("#"))
+    assert int(float(found["process_start_time_seconds"])) == started
+    return found
 
 
 def test_what_a_client_did_is_counted():

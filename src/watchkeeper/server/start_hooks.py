@@ -16,6 +16,7 @@ _OBJECTS = (
     "priority-and-fairness-config-producer",
     "bootstrap-controller",
     "start-kubernetes-service-cidr-controller",
+    "start-legacy-token-tracking-controller",
 )
 _REGISTRATION = ("apiservice-registration-controller", "kube-apiserver-autoregistration")
 _REGISTERED = "autoregister-completion"

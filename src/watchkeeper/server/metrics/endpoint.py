@@ -45,7 +45,7 @@ async def _answer(collectors: Sequence[Collector]) -> Response:
             families += await found if isinstance(found, Awaitable) else found
         except Exception:
             log.exception("a collector of metrics failed")
-    return Response(200, render(families), ((b"content-type", CONTENT_TYPE),))
+    return Response(200, render(families), ((b"content-type", CONTENT_TYPE), process.START_HEADER))
 
 
 def filter_collector(in_flight: MaxInFlight, authentication: Authentication) -> Collector:

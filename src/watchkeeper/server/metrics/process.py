@@ -14,6 +14,8 @@ from watchkeeper.server.version import version_info
 
 _STARTED = time.time()
 _PROC = Path("/proc/self")
+START_HEADER = (b"process-start-time-unix", b"%d" % _STARTED)
+"""By which a scraper learns that a process is another one."""
 _PAGE = resource.getpagesize()
 
 
