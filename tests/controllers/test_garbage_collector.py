@@ -76,6 +76,16 @@ def test_nothing_is_decided_about_a_cluster_scoped_dependent_of_a_namespaced_own
     assert len(server.request("GET", path)["metadata"]["ownerReferences"]) == 2
 
 
+def test_a_cluster_scoped_dependent_outlives_the_namespaced_object_that_it_names(server: Handle) -> None:
+    owner = server.request("POST", CONFIG_MAPS, {"metadata": {"name": "far-owner"}})
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "far-owner", "uid": owner["metadata"]["uid"]}
+    path = make(server, NODES, "far", reference)
+    collected_so_far(server)
+    server.request("DELETE", f"{CONFIG_MAPS}/far-owner")
+    collected_so_far(server)
+    assert exists(server, path)
+
+
 def test_what_is_served_is_followed_little_by_little_and_orphans_wait_until_all_of_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,20 +152,23 @@ class GarbageCollector:
         known: dict[str, str] = {}
         """uid -> key of the nodes that came from here, to find what vanished while nobody watched."""
 
+        def place_of(meta: Object) -> Identity:
+            return Identity(kind.api_version, kind.kind, meta.get("namespace", ""), meta["name"])
+
         def changed(stored: StoredObject) -> None:
             uid = stored.attributes.uid
             tail = stored.tail
             if not uid or (_OWNERS not in tail and _DELETION not in tail and uid not in self._graph):
                 return  # without a uid it is nobody's owner, and is not deleted for one that was made anew meanwhile
             meta = stored.data()["metadata"]
-            place = Identity(kind.api_version, kind.kind, meta.get("namespace", ""), meta["name"])
             known[uid] = stored.key
-            self._enqueue(self._graph.observe(place, meta))
+            self._enqueue(self._graph.observe(place_of(meta), meta))
 
         def deleted(stored: StoredObject) -> None:
             uid = stored.attributes.uid
             known.pop(uid, None)
-            if uid in self._graph:
+            if node := self._graph.get(uid):
+                node.identity = place_of(stored.data()["metadata"])  # dependents may have named another
                 self._enqueue(self._graph.forget(uid))
 
         def synced(items: Sequence[StoredObject]) -> None:
