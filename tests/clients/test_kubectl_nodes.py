@@ -156,7 +156,7 @@ def test_a_kubelet_that_is_not_there_is_named(kubectl: Kubectl, node: str) -> No
     dialed = f"error: unable to upgrade connection: error dialing backend: {refused}\n"
     assert kubectl.fails("exec web -- ls", KUBECTL_REMOTE_COMMAND_WEBSOCKETS="false") == dialed
     assert kubectl.fails(f"get --raw /api/v1/nodes/{node}/proxy/healthz") == (
-        f"Error from server (ServiceUnavailable): error trying to reach service: {refused}\n"
+        "Error from server (BadRequest): address not allowed\n"
     )
     kubectl.warns("delete pods --all --force --grace-period=0")
 

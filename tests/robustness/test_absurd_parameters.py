@@ -64,13 +64,13 @@ def test_a_number_at_the_edge_is_taken(server: Handle, value: str) -> None:
     assert call(server, "DELETE", f"{PODS}/none?gracePeriodSeconds={value}")[0] == 404
 
 
-@pytest.mark.parametrize("value", ["-1", "-9223372036854775808"])
+@pytest.mark.parametrize("value", ["-1", "9223372036854775807"])
 def test_a_watch_whose_time_is_over_before_it_begins_ends(server: Handle, value: str) -> None:
     assert call(server, "GET", f"{EMPTY}?watch=1&timeoutSeconds={value}") == (200, "")
 
 
 @pytest.mark.parametrize(
-    "selector", [f"a>{DIGITS}", "a>1e3", "!" * 500 + "a", "a in (", "((((", "a,,b", "x/y/z=1", "\0=a"]
+    "selector", [f"a>{DIGITS}", "a>1e3", "!" * 500 + "a", "a in (", "((((", "a,,b", "x/y/z=1", "\1=a"]
 )
 def test_a_selector_that_is_none_is_refused(server: Handle, selector: str) -> None:
     assert call(server, "GET", f"{PODS}?labelSelector={quote(selector)}")[0] == 400
