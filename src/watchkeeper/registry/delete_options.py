@@ -31,6 +31,7 @@ def read_delete_options(body: Mapping[str, Any]) -> DeleteOptions:
         propagation_policy=policy,
         dry_run=bool(dry_run),
         ignore_store_read_error=bool(body.get(IGNORE_READ_ERRORS)),
+        has_preconditions=body.get("preconditions") is not None,
     )
 
 
@@ -52,13 +53,12 @@ def _policy_errors(policy: str | None, orphan_dependents: bool | None) -> list[F
 
 def check_unsafe(options: DeleteOptions) -> None:
     """Raise a 422 for what cannot be asked for together with the removal of an object that cannot be read."""
-    preconditions = options.uid if options.uid is not None else options.resource_version
     others = {
         "dryRun": options.dry_run or None,
         "propagationPolicy": options.propagation_policy,
         "orphanDependents": options.orphan_dependents,
         "gracePeriodSeconds": options.grace_period_seconds,
-        "preconditions": preconditions,
+        "preconditions": options.has_preconditions or None,
     }
     given = [name for name, value in others.items() if value is not None]
     wrong = [invalid(IGNORE_READ_ERRORS, True, f"cannot be set together with .{name}") for name in given]

@@ -88,6 +88,8 @@ class DeleteOptions:
     dry_run: bool = False
     ignore_store_read_error: bool = False
     validate: ValidateDelete | None = None
+    has_preconditions: bool = False
+    """Whether any were sent, be it none in particular."""
     settled_grace: int | None = None
     """The grace period that the kind has made of the one asked for; set before `validate` is called."""
 
@@ -112,6 +114,7 @@ class DeleteOptions:
             propagation_policy=self.propagation_policy,
             dry_run=self.dry_run,
             ignore_store_read_error=self.ignore_store_read_error,
+            has_preconditions=self.has_preconditions,
             validate=self.validate,
         )
 

@@ -112,6 +112,15 @@ def test_an_update_and_its_old_state_are_shown_and_a_deletion_has_no_object(api:
     assert "system:masters" in create["userInfo"]["groups"]
 
 
+def test_preconditions_without_any_are_shown(api: Any, hook: Any) -> None:
+    api.create("a")
+    api.install(
+        api.webhook(rules=[{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["*"]}])
+    )
+    assert api.call("DELETE", f"{api.configmaps}/a", {"preconditions": {}}).status == 200
+    assert hook.requests()[0]["options"]["preconditions"] == {}
+
+
 def test_a_deleted_collection_is_asked_about_object_by_object_without_a_name(api: Any, hook: Any) -> None:
     api.create("a")
     api.create("b")

@@ -73,7 +73,7 @@ def _as_json(options: DeleteOptions) -> dict[str, Any]:
     preconditions = {
         k: v for k, v in (("uid", options.uid), ("resourceVersion", options.resource_version)) if v is not None
     }
-    if preconditions:
+    if preconditions or options.has_preconditions:
         found["preconditions"] = preconditions
     if options.dry_run:
         found["dryRun"] = ["All"]
