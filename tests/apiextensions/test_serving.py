@@ -219,6 +219,10 @@ def test_a_definition_goes_with_its_objects_and_ends_their_watches(api: Any, kit
         assert refused.status == 403
         assert "create not allowed while custom resource definition is terminating" in refused.body["message"]
         assert api.has_condition(name, "Terminating")
+        told = api.call("GET", path.partition("/namespaces/")[0]).body["resources"][0]["verbs"]
+        assert told == ["delete", "deletecollection", "get", "list", "watch"]
+        document = api.call("GET", f"/openapi/v3/apis/{api.group}/v1").body["paths"]
+        assert {"post", "delete"} <= document[path.replace("/default/", "/{namespace}/")].keys()
         api.call("PATCH", f"{path}/held", {"metadata": {"finalizers": None}}, MERGE)
         kit.eventually(lambda: api.call("GET", f"{DEFINITIONS}/{name}").status == 404)
         kit.eventually(events.ended.is_set)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 from watchkeeper.apiextensions.conversion.interface import Converter
 from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined, version_order
 from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.resource import Backend, CustomResource, converter_of
+from watchkeeper.apiextensions.serving.verbs import VERBS
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.endpoints.discovery import Discovery, DiscoveryGroup, DiscoveryVersion
 from watchkeeper.endpoints.openapi.custom import CustomVersion
@@ -101,7 +103,8 @@ class CustomResources:
             if before is not None and version.name not in kept:
                 before.close()
             if defined.established:
-                info, schema = resource.info(version), version.schema_json
+                # What cannot be done while the definition goes away is still told of here, unlike in discovery.
+                info, schema = replace(resource.info(version), verbs=VERBS), version.schema_json
                 self._openapi.set_custom(
                     CustomVersion(info, defined.list_kind, schema_json=schema, selectable=version.selectable)
                 )
