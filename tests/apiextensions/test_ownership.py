@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 WHOLE, TEXT = {"type": "integer"}, {"type": "string"}
@@ -240,3 +241,39 @@ def test_validation_tells_what_is_neither_an_integer_nor_a_text_when_it_is_appli
     assert [cause["message"] for cause in refused.body["details"]["causes"]] == [message]
     made = apply(api, f"{path}/a", api.widget("a", {"port": 1}), "one")
     assert owners(made) == {"one Apply v1": {"f:spec": {"f:port": {}}}}
+
+
+def test_an_applied_null_where_anything_may_stay_is_not_there(api: Any, kit: Any) -> None:
+    path = api.install(kit.version("v1", kit.obj(free={"x-kubernetes-preserve-unknown-fields": True}, size=WHOLE)))
+    answer = apply(api, f"{path}/a", api.widget("a", {"free": None, "size": 1}), "one")
+    assert (answer.status, answer.body["spec"]) == (201, {"size": 1})
+    assert owners(answer) == {"one Apply v1": {"f:spec": {"f:free": {}, "f:size": {}}}}
+    answer = apply(api, f"{path}/a", api.widget("a", {"free": {"k": None}}), "one")
+    assert answer.body["spec"] == {"free": {"k": None}}
+    assert apply(api, f"{path}/b", api.widget("b", {"size": None}), "one").status == 422
+
+
+def test_an_applied_resource_within_must_say_its_kind_and_version(api: Any, kit: Any) -> None:
+    inner = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    path = api.install(kit.version("v1", kit.obj(inner=inner, size=WHOLE)))
+    for name in ("kind", "apiVersion"):
+        body = api.widget("a", {"inner": {"kind": "F", "apiVersion": "v1", name: None}})
+        answer = apply(api, f"{path}/a", body, "one")
+        wrong = f"spec.inner.{name}: Invalid value: null: must be a string"
+        assert (answer.status, answer.body["message"]) == (422, f'Widget.{api.group} "a" is invalid: {wrong}')
+
+
+def test_the_record_is_lost_where_what_stays_does_not_fit_a_changed_schema(api: Any, kit: Any) -> None:
+    path = api.install(kit.version("v1", kit.obj(size=TEXT, note=TEXT)))
+    api.call("POST", path, api.widget("a", {"size": "x", "note": "y"}))
+    changed = {"spec": {"versions": [kit.version("v1", kit.obj(size=WHOLE, note=TEXT))]}}
+    assert api.call("PATCH", f"{DEFINITIONS}/widgets.{api.group}", changed, MERGE).status == 200
+
+    def refused() -> bool:
+        body = api.widget("b", {"size": "x"})
+        return bool(api.call("POST", f"{path}?dryRun=All", body).status == 422)
+
+    kit.eventually(refused)
+    answer = api.call("PATCH", f"{path}/a", {"spec": {"note": "z"}}, MERGE)
+    assert (answer.status, answer.body["spec"]) == (200, {"size": "x", "note": "z"})
+    assert "managedFields" not in answer.body["metadata"]

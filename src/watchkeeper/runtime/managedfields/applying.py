@@ -16,6 +16,7 @@ from watchkeeper.runtime.managedfields.nodes import Mismatch
 from watchkeeper.runtime.managedfields.tracking import NEVER_OWNED, Tracking, without_record, write_record
 from watchkeeper.runtime.managedfields.validate import check
 from watchkeeper.runtime.managedfields.versions import decode_merged
+from watchkeeper.runtime.schema import Schema, SchemaType
 from watchkeeper.runtime.scheme import DecodeError
 
 Object = dict[str, Any]
@@ -129,7 +130,7 @@ class Apply:
             raise self._inconvertible(str(mismatch)) from mismatch
         if not kind.builtin:
             # Decoding a body of a custom kind drops null; what is applied keeps it, for validation to refuse.
-            _keep_nulls(outcome, obj)
+            _keep_nulls(outcome, obj, kind.schema)
         obj["kind"], obj["apiVersion"] = kind.gvk.kind, kind.gvk.api_version
         if kind.default is not None:
             try:
@@ -140,16 +141,25 @@ class Apply:
         return obj
 
 
-def _keep_nulls(before: Any, after: Any) -> None:
+def _keep_nulls(before: Any, after: Any, schema: Schema | None) -> None:
     if isinstance(before, dict) and isinstance(after, dict):
+        declared = schema.fields if schema is not None else {}
         for name, value in before.items():
+            field = declared.get(name)
+            inner = field.schema if field is not None else schema.element if schema is not None else None
             if value is None:
-                after.setdefault(name, None)
+                if inner is None or not _takes_null(inner):
+                    after.setdefault(name, None)
             elif name != "metadata":
-                _keep_nulls(value, after.get(name))
+                _keep_nulls(value, after.get(name), inner)
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for item, decoded in zip(before, after, strict=True):
-            _keep_nulls(item, decoded)
+            _keep_nulls(item, decoded, schema.element if schema is not None else None)
+
+
+def _takes_null(schema: Schema) -> bool:
+    """Whether validation takes a null of this type. One that may stay is there when the object is decoded."""
+    return schema.type is SchemaType.ANY and schema.preserve_unknown_fields
 
 
 def _record_of(live: Object | None) -> Managed:

@@ -101,7 +101,19 @@ def decode_merged(kind: Kind, obj: Object) -> Object:
         wrong = mismatch(kind.schema, copied) or ""
         if not wrong:
             return kind.decode(restored(kind.schema, copied), None)
+    else:
+        try:
+            return kind.decode(_without_nulls(copied), None)
+        except DecodeError as error:
+            wrong = str(error)
     raise Mismatch(f"unable to convert unstructured object to {kind.gvk}: {wrong}")
+
+
+def _without_nulls(value: Any) -> Any:
+    """A value without members that are null, which decoding of a custom kind may refuse."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _gvk(obj: Object) -> GroupVersionKind:
