@@ -57,3 +57,8 @@ def test_a_path_that_leads_nowhere_leaves_its_column_empty_and_one_that_is_none_
     assert table.cells is not None
     assert table.cells({"metadata": {"name": "a"}, "spec": {"v": 3}}, NOW) == ["a", None, 3]
     assert [column.name for column in table_of([{**columns[0], "jsonPath": ".a["}, columns[1]]).columns] == ["Name"]
+
+
+def test_bytes_of_a_text_are_no_numbers_though_they_print_as_some() -> None:
+    shown = {kind: cell(kind, "abc", ".spec.v.*") for kind in ("string", "integer", "number", "boolean", "date")}
+    assert shown == {"string": "97", "integer": None, "number": None, "boolean": None, "date": None}

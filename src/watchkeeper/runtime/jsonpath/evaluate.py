@@ -96,12 +96,16 @@ def _unknown(name: str, values: list[Any]) -> list[Any]:
     raise JSONPathError(f"unrecognized identifier {name}")
 
 
+class _Byte(int):
+    """A byte of a text: no number that JSON could have, though it prints as one."""
+
+
 def _inside(value: Any) -> list[Any]:
     if value.__class__ is dict:
         return list(value.values())
     if value.__class__ is list:
         return list(value)
-    return list(value.encode()) if value.__class__ is str else []
+    return [_Byte(each) for each in value.encode()] if value.__class__ is str else []
 
 
 def _descend(values: list[Any]) -> list[Any]:
