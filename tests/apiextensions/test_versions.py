@@ -160,6 +160,9 @@ def test_a_webhook_converts_what_is_read_written_listed_and_watched(api: Any, ki
     api.call("PATCH", f"{one}/a", {"spec": {"name": "Ada King"}}, MERGE)
     api.call("PATCH", f"{one}/b", {"spec": {"name": "Alan M"}}, MERGE)
     assert [i["spec"]["last"] for i in api.call("GET", two).body["items"]] == ["King", "M"]
+    hook.requests.clear()
+    for name in ("a", "b"):  # read by name, which always asks
+        api.call("GET", f"{two}/{name}")
     assert {len(r["objects"]) for r in hook.requests} == {1}, "each object is sent in a request of its own"
     sent = {field for r in hook.requests for field in r["objects"][0]["metadata"]}
     assert "uid" in sent
