@@ -197,10 +197,7 @@ class StorageProtectionController:
                 if (namespace, name) not in await self._kept_now(namespace):
                     await self._release(namespace, name, uid)
             except ApiError as error:
-                if error.reason not in ("NotFound", "Conflict"):
-                    what = self._protection.resource
-                    log.warning("cannot let go of %s %s/%s: %s", what, namespace, name, error.message)
-                    done = False
+                done = self._is_settled(error, "let go of", namespace, name) and done
         return done
 
     async def _protect_all(self) -> bool:
@@ -210,11 +207,15 @@ class StorageProtectionController:
             try:
                 await self._protect(namespace, name, uid)
             except ApiError as error:
-                if error.reason not in ("NotFound", "Conflict"):
-                    what = self._protection.resource
-                    log.warning("cannot protect %s %s/%s: %s", what, namespace, name, error.message)
-                    done = False
+                done = self._is_settled(error, "protect", namespace, name) and done
         return done
+
+    def _is_settled(self, error: ApiError, action: str, namespace: str, name: str) -> bool:
+        """Whether somebody else came first, of whom an event tells; any other error is logged."""
+        if error.reason in ("NotFound", "Conflict"):
+            return True
+        log.warning("cannot %s %s %s/%s: %s", action, self._protection.resource, namespace, name, error.message)
+        return False
 
     async def _protect(self, namespace: str, name: str, uid: str) -> None:
         def change(obj: Object) -> None:
