@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 WHOLE, TEXT = {"type": "integer"}, {"type": "string"}
@@ -261,19 +260,3 @@ def test_an_applied_resource_within_must_say_its_kind_and_version(api: Any, kit:
         answer = apply(api, f"{path}/a", body, "one")
         wrong = f"spec.inner.{name}: Invalid value: null: must be a string"
         assert (answer.status, answer.body["message"]) == (422, f'Widget.{api.group} "a" is invalid: {wrong}')
-
-
-def test_the_record_is_lost_where_what_stays_does_not_fit_a_changed_schema(api: Any, kit: Any) -> None:
-    path = api.install(kit.version("v1", kit.obj(size=TEXT, note=TEXT)))
-    api.call("POST", path, api.widget("a", {"size": "x", "note": "y"}))
-    changed = {"spec": {"versions": [kit.version("v1", kit.obj(size=WHOLE, note=TEXT))]}}
-    assert api.call("PATCH", f"{DEFINITIONS}/widgets.{api.group}", changed, MERGE).status == 200
-
-    def refused() -> bool:
-        body = api.widget("b", {"size": "x"})
-        return bool(api.call("POST", f"{path}?dryRun=All", body).status == 422)
-
-    kit.eventually(refused)
-    answer = api.call("PATCH", f"{path}/a", {"spec": {"note": "z"}}, MERGE)
-    assert (answer.status, answer.body["spec"]) == (200, {"size": "x", "note": "z"})
-    assert "managedFields" not in answer.body["metadata"]

@@ -87,9 +87,6 @@ class FieldManager:
         if not (trusted and tracking.kind.builtin):
             managed = tracking.updater.reconciled(managed, before)
         after = tracking.from_hub(new)
-        if not tracking.kind.builtin and live is not None:
-            # It may be from before a change of the schema.
-            check(tracking.node, before, allow_repeated=True)
         if not tracking.kind.builtin and (tracking.subresource or "status" in after):
             # Nobody else refuses what does not fit in a part that is not written here.
             part = after if tracking.subresource else {"status": after["status"]}
