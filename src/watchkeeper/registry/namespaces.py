@@ -62,8 +62,7 @@ class FinalizeStrategy(NamespaceStrategy):
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """What is wrong with the finalizers; of the rest nothing but metadata can have changed."""
-        of_metadata = self._own_metadata_errors(obj, old["metadata"])
-        return [error for errors_of_pass in of_metadata for error in errors_of_pass] + validate_finalize(obj)
+        return self._all_metadata_errors(obj, old["metadata"]) + validate_finalize(obj)
 
     def validate_settled_update(self, obj: Object, old: Object) -> list[FieldError]:
         """The same: nothing but finalizers and metadata is looked at anyway."""

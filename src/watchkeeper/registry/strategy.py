@@ -104,7 +104,6 @@ _STATUS_PASSES: Mapping[GroupKind, Sequence[str]] = {
     GroupKind("apps", "StatefulSet"): _WITHIN,
     GroupKind("batch", "CronJob"): (),
     GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): (),
-    GroupKind("batch", "CronJob"): (),
     **{GroupKind(_FLOWS, kind): () for kind in ("FlowSchema", "PriorityLevelConfiguration")},
     GroupKind("policy", "PodDisruptionBudget"): (),
 }
@@ -246,6 +245,10 @@ class Strategy:
         new = judge_new(meta, namespaced=self.namespaced, name_rule=self._name_rule(obj))
         return [change if each == "change" else new for each in self._passes]
 
+    def _all_metadata_errors(self, obj: Object, old: Object) -> list[FieldError]:
+        """The same for kinds whose passes have nothing else to tell in between."""
+        return [error for found in self._own_metadata_errors(obj, old) for error in found]
+
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """All that is wrong with the new state or with the change, besides the generic metadata rules."""
         of_metadata = self._own_metadata_errors(obj, old["metadata"])
@@ -264,7 +267,7 @@ class Strategy:
         check = self.behavior.validate_metadata_update
         if check is None or not _same_but_metadata(obj, old):
             return self.validate_update(obj, old)
-        return _joined(self._own_metadata_errors(obj, old["metadata"])) + check(obj, old)
+        return self._all_metadata_errors(obj, old["metadata"]) + check(obj, old)
 
 
 class StatusStrategy(Strategy):
@@ -286,7 +289,7 @@ class StatusStrategy(Strategy):
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """What is wrong with the new status."""
-        found = _joined(self._own_metadata_errors(obj, old["metadata"]))
+        found = self._all_metadata_errors(obj, old["metadata"])
         check = self.behavior.validate_status_update
         if check is not None:
             found += check(obj, old)
@@ -299,10 +302,6 @@ class StatusStrategy(Strategy):
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         """Status writers are controllers: they are not warned about specs."""
         return self.behavior.warnings_on_status_update(obj)
-
-
-def _joined(passes: list[list[FieldError]]) -> list[FieldError]:
-    return [error for errors_of_pass in passes for error in errors_of_pass]
 
 
 def _same_but_metadata(obj: Object, old: Object) -> bool:
