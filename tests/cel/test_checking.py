@@ -186,3 +186,23 @@ def test_every_line_of_the_source_is_counted() -> None:
     with pytest.raises(CompileError) as caught:
         ENV.compile("self.size > 1 &&\n  self.nope")
     assert str(caught.value) == "ERROR: <input>:2:7: undefined field 'nope'\n |   self.nope\n | ......^"
+
+
+@pytest.mark.parametrize(
+    ("source", "lines", "place"),
+    [
+        ("*" * 30, 32, 31),
+        ("*" * 9000, 32, 31),
+        ("a.b[*]&&" * 40 + "a", 32, 125),
+        (".. && " * 40 + "a", 17, 91),
+        ("{a} && " * 35 + "a", 16, 108),
+    ],
+)
+def test_the_parser_gives_up_after_thirty_recoveries_however_long_an_expression_is(
+    source: str, lines: int, place: int
+) -> None:
+    with pytest.raises(CompileError) as caught:
+        ENV.compile(source)
+    told = [line for line in str(caught.value).split("\n") if line.startswith("ERROR: ")]
+    assert len(told) == lines
+    assert f"ERROR: <input>:1:{place}: Syntax error: error recovery attempt limit exceeded: 30" in told

@@ -24,6 +24,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _BEHIND_OPERANDS = ("*", "/", "%", "+", "-", "<", "<=", ">=", ">", "==", "!=", "in", "&&", "||", "?")
 _LAST = ")]}"
 """What may end an expression, so that it is missing at the end rather than something else there."""
+_MAX_RECOVERIES = 30
 
 
 def parse(source: str, *, binds: bool = False) -> Expr:
@@ -42,6 +43,7 @@ class _Parser:
         self.at = 0
         self.resumed = -1
         """The token at which reading went on last behind something wrong."""
+        self.recoveries = 0
         self.abandoned: set[int] = set()
         """Where brackets were opened that nothing may close any more."""
         self.depth = 0
@@ -105,12 +107,24 @@ class _Parser:
                 raise self.unexpected(f"'{text}'")
         return self.take()
 
-    def report(self, message: str) -> None:
-        """Note what is wrong and go on behind it, unless reading has only just gone on behind something wrong."""
+    def report(self, message: str, *, recoveries: int = 1, first: Token | None = None) -> None:
+        """Note what is wrong and go on behind it, unless reading has only just gone on behind something wrong.
+
+        `recoveries` is for how many cel-go's parser counts it, `first` the token that it began at, if not the one here.
+        Raises CompileError after too many.
+        """
         if self.at == self.resumed:
             raise CompileError(self.source, self.issues)
         self.issues.append(Issue(self.token.offset, message))
+        self.check_recoveries(first)
+        self.recoveries += recoveries
         self.resume()
+
+    def check_recoveries(self, first: Token | None = None) -> None:
+        """Raise CompileError when cel-go's parser does not try again to make sense of what follows."""
+        if self.recoveries >= _MAX_RECOVERIES:
+            text = f"Syntax error: error recovery attempt limit exceeded: {_MAX_RECOVERIES}"
+            raise CompileError(self.source, [*self.issues, Issue((first or self.token).offset, text)])
 
     def begin(self, expecting: str, *others: str) -> None:
         """See to it that an operand comes here, or one of some other operators. Raises CompileError."""
@@ -352,7 +366,7 @@ class _Parser:
         token = self.token
         if token.kind == "ident" and token.text not in _NO_NAMES:
             return self.identifier()
-        self.report(f"Syntax error: no viable alternative at input '{self.seen(dot)}'")
+        self.report(f"Syntax error: no viable alternative at input '{self.seen(dot)}'", recoveries=2, first=dot)
         return Literal(None, offset=dot.offset)
 
     def starts_operand(self, token: Token) -> bool:
@@ -411,7 +425,8 @@ class _Parser:
             optional = self.accept("?") is not None
             key = self.expression()
             if not self.has_colon():
-                self.report(f"Syntax error: mismatched input '{self.token.text}' expecting ':'")
+                self.check_recoveries()
+                self.report(f"Syntax error: mismatched input '{self.token.text}' expecting ':'", recoveries=2)
                 break
             self.expect(":")
             entries.append(Entry(key, self.expression(), optional))
