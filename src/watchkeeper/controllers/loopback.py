@@ -176,9 +176,7 @@ class Loopback:
 
         def applied(current: StoredObject) -> Object:
             assert scope.field_manager is not None
-            gvk = scope.kind.gvk
-            named = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": {"name": name}}
-            return scope.field_manager.apply(current.data(), {**named, **part}, manager, force=True)
+            return scope.field_manager.apply_part(current.data(), part, manager)
 
         return await self._update(resource, scope, namespace, name, uid, applied)
 

@@ -35,6 +35,10 @@ class FieldManager(Protocol):
         """Merge what `manager` applies into `live`. Raises a 409 with one cause per conflicting field."""
         ...
 
+    def apply_part(self, live: Object, part: Object, manager: str) -> Object:
+        """Apply a part of an object, without its head, whoever owns what it names."""
+        ...
+
 
 @dataclass(eq=False, slots=True)
 class Services:

@@ -56,8 +56,7 @@ class FlowControlUpkeep:
         def change(current: StoredObject | None) -> Object:
             if current is None:
                 raise KeyNotFound("it is gone", key)
-            applied = {**self._head(), "metadata": {"name": name}, "status": {"conditions": [condition]}}
-            return fields.apply(current.data(), applied, CONSUMER, force=True)
+            return fields.apply_part(current.data(), {"status": {"conditions": [condition]}}, CONSUMER)
 
         try:
             await self._store.storage.guaranteed_update(key, change)
@@ -65,10 +64,6 @@ class FlowControlUpkeep:
             return
         except (ApiError, StorageError) as error:
             log.warning("cannot tell where %s leads: %s", name, error)
-
-    def _head(self) -> Object:
-        gvk = self._store.kind
-        return {"apiVersion": gvk.api_version, "kind": gvk.kind}
 
 
 def _says(schema: Object, condition: Object) -> bool:

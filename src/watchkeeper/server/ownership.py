@@ -31,8 +31,7 @@ class Ownership:
 
     def applied(self, live: Object, part: Object, manager: str, *, subresource: str = "") -> Object:
         """An object into which a part of one is merged, come what may, with its record."""
-        head = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": {"name": live["metadata"]["name"]}}
-        return self._of(live, subresource).apply(live, {**head, **part}, manager, force=True)
+        return self._of(live, subresource).apply_part(live, part, manager)
 
     def _of(self, obj: Object, subresource: str = "") -> FieldManager:
         key = obj["apiVersion"], obj["kind"], subresource

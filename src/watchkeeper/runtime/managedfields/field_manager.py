@@ -76,6 +76,12 @@ class FieldManager:
         """
         return Apply(self._tracking, applied, manager, force=force).to(live)
 
+    def apply_part(self, live: Object, part: Object, manager: str) -> Object:
+        """Apply a part of an object, whoever owns what it names. Returns the new state with its record."""
+        gvk = self._tracking.kind.gvk
+        head = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": {"name": live["metadata"]["name"]}}
+        return self.apply(live, {**head, **part}, manager, force=True)
+
     def _update(self, live: Object | None, new: Object, metadata: Object, manager: str) -> Managed:
         tracking = self._tracking
         managed, trusted = self._record_to_start_from(live, metadata)
