@@ -32,6 +32,7 @@ class WebSocket:
         self._loop = asyncio.get_running_loop()
         self._seconds = connection.limits.ping_seconds
         self._heard = self._loop.time()
+        self._pinged = False
         self._timer = self._loop.call_later(self._seconds, self._check)
         self.closed = False
 
@@ -78,6 +79,7 @@ class WebSocket:
         from wsproto.utilities import RemoteProtocolError
 
         self._heard = self._loop.time()
+        self._pinged = False
         if self.closed:
             return
         try:
@@ -111,16 +113,20 @@ class WebSocket:
 
     def _check(self) -> None:
         """Find out whether a silent peer is still there."""
-        silent = self._loop.time() - self._heard
-        if silent >= 2 * self._seconds:
+        if self._pinged:
             self.end()
             self._connection.abort()
             return
-        if silent >= self._seconds and not self._connection.write_paused:
-            from wsproto.events import Ping
+        wait = self._heard + self._seconds - self._loop.time()
+        if wait <= 0:
+            # A client that takes nothing is asked no more either; that it has to answer holds all the same.
+            if not self._connection.write_paused:
+                from wsproto.events import Ping
 
-            self._connection.write(self._protocol.send(Ping()))
-        self._timer = self._loop.call_later(self._seconds, self._check)
+                self._connection.write(self._protocol.send(Ping()))
+            self._pinged = True
+            wait = self._seconds
+        self._timer = self._loop.call_later(wait, self._check)
 
 
 def _length(size: int) -> bytes:
