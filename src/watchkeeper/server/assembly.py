@@ -270,9 +270,12 @@ class Assembly:
         return self.stored.store(group, resource)
 
     async def load_allocations(self) -> None:
-        """Learn what existing Services have been allocated. Called once, before anything is served."""
+        """Learn what existing Services have been allocated, however long they take to read.
+
+        Called once, before anything is served.
+        """
         try:
-            services = await self.stored.all_of(SERVICES)
+            services = await self.stored.first_of(SERVICES)
         except CorruptObjects:
             self.allocator.load(await self._resources.readable(SERVICES, self.registry.find(SERVICES).storage.codec))
             return  # what records are left over cannot be told

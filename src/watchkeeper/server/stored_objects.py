@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,10 +14,14 @@ from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.builtin import BuiltinRegistry
 from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.store import Store
-from watchkeeper.storage.errors import KeyNotFound, StorageError
+from watchkeeper.storage.errors import KeyNotFound, NotReady, StorageError
 from watchkeeper.storage.interface import ListOptions, StoredObject
 
 Object = dict[str, Any]
+
+log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS = 0.1
 
 _NAMESPACES = GroupResource("", "namespaces")
 _NODES = GroupResource("", "nodes")
@@ -54,6 +60,15 @@ class StoredObjects:
         prefix = f"{store.prefix}/{namespace}/" if namespace else f"{store.prefix}/"
         found = await store.storage.get_list(prefix, ListOptions(resource_version="0"))
         return [item.data() for item in found.items]
+
+    async def first_of(self, resource: GroupResource) -> list[Object]:
+        """All objects of a resource, waiting for as long as its cache takes to fill. Raises StorageError."""
+        while True:
+            try:
+                return await self.all_of(resource)
+            except NotReady as error:
+                log.warning("waiting for %s: %s", resource, error)
+                await asyncio.sleep(_PAUSE_SECONDS)
 
     def list_in(self, resource: GroupResource, namespace: str) -> Sequence[Object] | Awaitable[Sequence[Object]]:
         """The objects of a namespace, as the cache has them after taking in what has been written here.
