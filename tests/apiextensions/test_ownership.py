@@ -43,6 +43,22 @@ def test_owners_at_one_version_keep_their_fields_when_others_write_at_another(ap
     assert owners(moved).keys() == {"one Apply v2", "editor Update v2"}
 
 
+def test_a_status_written_at_another_version_takes_no_part_of_the_spec_from_its_owner(api: Any, kit: Any) -> None:
+    status = {"status": {}}
+    path = api.install(
+        kit.version("v1", kit.obj(size=WHOLE), subresources=status),
+        kit.version("v2", kit.obj(size=WHOLE), subresources=status, storage=False),
+    )
+    apply(api, f"{path}/a", api.widget("a", {"size": 1}), "one")
+    sent = {"metadata": {"labels": {"a": "b"}}, "spec": {"size": 2}, "status": {"phase": "x"}}
+    written = api.call("PATCH", f"{api.path('v2')}/a/status?fieldManager=two", sent, MERGE)
+    assert written.body["spec"] == {"size": 1}
+    assert owners(written) == {
+        "one Apply v1": {"f:spec": {"f:size": {}}},
+        "two Update v2 status": {"f:status": {".": {}, "f:phase": {}}},
+    }
+
+
 def test_a_scale_has_the_owners_of_the_replicas(api: Any, kit: Any) -> None:
     scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
     version = kit.version("v1", kit.obj(size=WHOLE), subresources={"status": {}, "scale": scale})

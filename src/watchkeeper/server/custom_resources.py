@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,17 +137,17 @@ class CustomResourceSupport:
         task.add_done_callback(self._closing.discard)
 
     def field_manager(
-        self, kind: Kind, has_status: bool, subresource: str, foreign: Foreign | None
+        self, kind: Kind, with_status: Collection[str], subresource: str, foreign: Foreign | None
     ) -> FieldManager | None:
         """Who keeps track of fields."""
         if subresource == "scale":
             return Tracker(self.services.scheme, kind, subresource=subresource, applies_changes=False)
-        keep: Filter | None = None
+        filters: dict[str, Filter] = {}
         if subresource == "status":
-            keep = excluding("metadata", "spec")
-        elif has_status and not subresource:
-            keep = excluding("status")
-        filters = {} if keep is None else {kind.gvk.api_version: keep}
+            filters = dict.fromkeys(with_status, excluding("metadata", "spec"))
+        elif kind.gvk.api_version in with_status:
+            # kube-apiserver tells this of no version but the one that is written.
+            filters[kind.gvk.api_version] = excluding("status")
         return Tracker(self.services.scheme, kind, subresource=subresource, filters=filters, foreign=foreign)
 
 

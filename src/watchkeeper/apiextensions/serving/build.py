@@ -125,6 +125,8 @@ class _ScopeMaker:
         self.info = resource.info(version)
         self.behavior = behavior
         self.compiled = compiled
+        defined = resource.defined
+        self.with_status = frozenset(defined.gvk(v.name).api_version for v in defined.versions if v.has_status)
         self.versions = CustomVersions(resource)
         self.foreign = None if resource.converter.is_local else Foreign(self.versions.ask)
 
@@ -139,7 +141,7 @@ class _ScopeMaker:
             subresource=subresource,
             verbs=frozenset(SUBRESOURCE_VERBS if subresource else VERBS),
             patch_types=(JSON_PATCH, MERGE_PATCH, APPLY_PATCH) if kind.builtin else patch_types(kind),
-            field_manager=self.backend.field_manager(kind, self.compiled.has_status, subresource, self.foreign),
+            field_manager=self.backend.field_manager(kind, self.with_status, subresource, self.foreign),
             parent_kind=self.compiled.gvk if subresource else None,
             own_versions=self.versions,
         )

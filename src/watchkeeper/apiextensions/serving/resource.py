@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,9 +53,9 @@ class Backend(Protocol):
         ...
 
     def field_manager(
-        self, kind: Kind, has_status: bool, subresource: str, foreign: Foreign | None
+        self, kind: Kind, with_status: Collection[str], subresource: str, foreign: Foreign | None
     ) -> FieldManager | None:
-        """Who keeps track of fields. `has_status`: status is written through its own subresource.
+        """Who keeps track of fields. `with_status`: apiVersions whose status is written through its own subresource.
 
         `foreign` converts objects if a webhook does it.
         """
