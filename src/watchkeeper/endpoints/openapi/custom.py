@@ -25,16 +25,6 @@ _ONLY_V3 = frozenset({"nullable", "oneOf", "anyOf", "allOf", "not", "default"})
 """What the v2 document leaves out: it does not have it, or its readers stumble over it."""
 _EMBEDDED, _PRESERVE = "x-kubernetes-embedded-resource", "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
-_RULES = "x-kubernetes-validations"
-_RULE_FIELDS = (
-    ("Rule", "rule", ""),
-    ("Message", "message", ""),
-    ("MessageExpression", "messageExpression", ""),
-    ("Reason", "reason", None),
-    ("FieldPath", "fieldPath", ""),
-    ("OptionalOldSelf", "optionalOldSelf", None),
-)
-"""The fields of a rule as the documents name them, which are written from a type without names in JSON."""
 _INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
 
 
@@ -114,7 +104,6 @@ def _kind(custom: CustomVersion, dialect: Dialect) -> dict[str, Any]:
     schema = custom.schema
     if schema is None or (dialect is Dialect.V2 and schema.get(_PRESERVE)):
         return {"type": "object", **extensions}
-    _name_rules(schema)
     found = _in_v2(schema) if dialect is Dialect.V2 else _unfolded(schema)
     found["properties"] = {**found.get("properties", {}), **_object_fields(dialect)}
     _describe_embedded(found, dialect)
@@ -130,14 +119,6 @@ def _parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The schemas of what a value holds."""
     yield from schema.get("properties", {}).values()
     yield from (part for key in ("items", "additionalProperties") if isinstance(part := schema.get(key), dict))
-
-
-def _name_rules(schema: dict[str, Any]) -> None:
-    """Write the rules of a schema, in place, as the documents have them."""
-    for part in _parts(schema):
-        _name_rules(part)
-    if _RULES in schema:
-        schema[_RULES] = [{name: rule.get(key, zero) for name, key, zero in _RULE_FIELDS} for rule in schema[_RULES]]
 
 
 def _unfolded(schema: dict[str, Any]) -> dict[str, Any]:
