@@ -206,3 +206,56 @@ def test_the_parser_gives_up_after_thirty_recoveries_however_long_an_expression_
     told = [line for line in str(caught.value).split("\n") if line.startswith("ERROR: ")]
     assert len(told) == lines
     assert f"ERROR: <input>:1:{place}: Syntax error: error recovery attempt limit exceeded: 30" in told
+
+
+def nested(opening: str, inner: str, closing: str, times: int) -> str:
+    return opening * times + inner + closing * times
+
+
+CHAINS = {
+    "brackets": (lambda n: nested("(", "true", ")", n), 249),
+    "calls": (lambda n: nested("int(", "1", ")", n), 249),
+    "conditions": (lambda n: nested("true ? true : ", "false", "", n), 249),
+    "sums": (lambda n: nested("1 + (", "1", ")", n), 124),
+    "products": (lambda n: nested("1 + 2 * (", "1", ")", n), 83),
+    "comparisons": (lambda n: nested("true == (", "true", ")", n), 124),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_an_expression_may_nest_as_deep_as_cel_go_takes_it(chain: str) -> None:
+    make, most = CHAINS[chain]
+    ENV.compile(make(most))
+    with pytest.raises(CompileError) as refused:
+        ENV.compile(make(most + 1))
+    assert str(refused.value) == "ERROR: <input>:-1:0: expression recursion limit exceeded: 250"
+
+
+FLAT = {
+    "sums": (lambda n: " + ".join(["1"] * (n + 1)), 250),
+    "comparisons": (lambda n: " == ".join(["true"] * (n + 1)), 250),
+    "indices": (lambda n: "l" + "[0]" * n, 250),
+    "methods": (lambda n: "l[0]" + ".lowerAscii()" * n, 249),
+    "selections": (lambda n: "dyn(self)" + ".a" * n, 250),
+    "in arguments": (lambda n: "'a'.startsWith(l[0]" + ".lowerAscii()" * n + ")", 248),
+}
+
+
+@pytest.mark.parametrize("chain", FLAT)
+def test_as_many_operators_may_stand_in_each_other(chain: str) -> None:
+    make, most = FLAT[chain]
+    if chain == "indices":
+        with pytest.raises(CompileError, match="no matching overload"):
+            ENV.compile(make(most))
+    else:
+        ENV.compile(make(most))
+    with pytest.raises(CompileError) as refused:
+        ENV.compile(make(most + 1))
+    assert str(refused.value) == "ERROR: <input>:-1:0: max recursion depth exceeded"
+
+
+def test_any_number_of_terms_may_be_joined_by_logical_operators() -> None:
+    for operator in ("&&", "||"):
+        program = ENV.compile(f" {operator} ".join(["self.size == 1"] * 4000))
+        assert program.evaluate({"self": {"size": 1}})[0] is True
+        assert program.estimate(lambda path: None).high > 4000

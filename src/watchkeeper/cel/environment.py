@@ -14,6 +14,7 @@ from watchkeeper.cel.decls import Function, Overload, collect
 from watchkeeper.cel.interpreter import FieldReader, Structures
 from watchkeeper.cel.parser import parse
 from watchkeeper.cel.program import Program
+from watchkeeper.cel.recursion import room
 from watchkeeper.cel.types import Type, type_of
 from watchkeeper.cel.validators import check_constants, check_patterns, validate
 from watchkeeper.cel.values import EvalError, TypeValue
@@ -161,11 +162,12 @@ class Environment(Structures):
 
     def compile(self, source: str) -> Program:
         """Parse, check and prepare an expression. Raises CompileError."""
-        node = parse(source, binds=self.binds)
-        check(source, node, self)
-        validate(source, node)
-        check_patterns(node)
-        check_constants(node)
+        with room():
+            node = parse(source, binds=self.binds)
+            check(source, node, self)
+            validate(source, node)
+            check_patterns(node)
+            check_constants(node)
         return Program(source, node, self)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from watchkeeper.cel.ast import Call, Entry, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr, StructField
 from watchkeeper.cel.lexer import MAX_INT, MIN_INT, RESERVED, Token, tokenize
 from watchkeeper.cel.macros import MacroError, expand
-from watchkeeper.cel.source import CompileError, Issue
+from watchkeeper.cel.source import NOWHERE, CompileError, Issue
 
 MAX_LENGTH = 100_000
-MAX_DEPTH = 200
+MAX_DEPTH = 250
+"""How deep a rule of cel-go's grammar may nest, and how many operators may stand within each other."""
 _RELATIONS = {"<": "_<_", "<=": "_<=_", ">": "_>_", ">=": "_>=_", "==": "_==_", "!=": "_!=_"}
 _ADDITIVE = {"+": "_+_", "-": "_-_"}
 _MULTIPLICATIVE = {"*": "_*_", "/": "_/_", "%": "_%_"}
@@ -46,7 +49,10 @@ class _Parser:
         self.recoveries = 0
         self.abandoned: set[int] = set()
         """Where brackets were opened that nothing may close any more."""
-        self.depth = 0
+        self.nesting = {"expression": 0, "relation": 0, "calculation": 0}
+        """How many of each rule are under way, counted as cel-go's parser does."""
+        self.height = 0
+        """How many operators, selections and calls stand within each other in what was read last."""
 
     @property
     def token(self) -> Token:
@@ -57,9 +63,23 @@ class _Parser:
         if self.token.kind != "end":
             what = "extraneous" if self.following.kind == "end" else "mismatched"
             raise self.error(f"Syntax error: {what} input '{self.token.text}' expecting <EOF>")
+        if self.height > MAX_DEPTH:
+            raise self.too_deep("max recursion depth exceeded")
         if self.issues:
             raise CompileError(self.source, self.issues)
         return node
+
+    def too_deep(self, message: str) -> CompileError:
+        return CompileError(self.source, [*self.issues, Issue(NOWHERE, message)])
+
+    def enter(self, rule: str) -> None:
+        """Count that a rule of the grammar begins. Raises CompileError."""
+        self.nesting[rule] += 1
+        if self.nesting[rule] > MAX_DEPTH:
+            raise self.too_deep(f"expression recursion limit exceeded: {MAX_DEPTH}")
+
+    def leave(self, rule: str) -> None:
+        self.nesting[rule] -= 1
 
     def error(self, message: str, offset: int | None = None) -> CompileError:
         """With all that was wrong before; nothing is, where reading has only just gone on behind something wrong."""
@@ -156,51 +176,75 @@ class _Parser:
         return False
 
     def expression(self) -> Expr:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self.error(f"expression recursion limit exceeded: {MAX_DEPTH}")
+        self.enter("expression")
         node = self.disjunction()
         question = self.accept("?")
         if question:
+            height = self.height
             yes = self.disjunction()
+            height = max(height, self.height)
             self.expect(":")
             no = self.expression()
+            self.height = max(height, self.height) + 1
             node = Call("_?_:_", [node, yes, no], offset=question.offset)
-        self.depth -= 1
+        self.leave("expression")
         return node
 
     def disjunction(self) -> Expr:
-        node = self.conjunction()
-        while op := self.accept("||"):
-            node = Call("_||_", [node, self.conjunction()], offset=op.offset)
-        return node
+        return self.terms("||", "_||_", self.conjunction)
 
     def conjunction(self) -> Expr:
-        node = self.relation()
-        while op := self.accept("&&"):
-            node = Call("_&&_", [node, self.relation()], offset=op.offset)
-        return node
+        return self.terms("&&", "_&&_", self.relation)
+
+    def terms(self, operator: str, function: str, read: Callable[[], Expr]) -> Expr:
+        """Terms with a logical operator between them, as a tree that is as flat as can be, like cel-go's."""
+        terms = [read()]
+        offsets: list[int] = []
+        height = self.height
+        while op := self.accept(operator):
+            offsets.append(op.offset)
+            terms.append(read())
+            height = max(height, self.height)
+        self.height = height
+        return _balanced(function, terms, offsets, 0, len(offsets))
 
     def relation(self) -> Expr:
-        node = self.binary(0)
+        self.enter("relation")
+        node = self.calculation()
         while True:
             if self.is_op(*_RELATIONS):
                 op = self.take()
-                node = Call(_RELATIONS[op.text], [node, self.binary(0)], offset=op.offset)
+                node = self.operation(_RELATIONS[op.text], op, node, "relation", self.calculation)
             elif self.token.kind == "ident" and self.token.text == "in":
-                op = self.take()
-                node = Call("@in", [node, self.binary(0)], offset=op.offset)
+                node = self.operation("@in", self.take(), node, "relation", self.calculation)
             else:
+                self.leave("relation")
                 return node
 
-    def binary(self, level: int) -> Expr:
-        operators = (_ADDITIVE, _MULTIPLICATIVE)[level]
-        node = self.binary(1) if level == 0 else self.unary()
-        while self.is_op(*operators):
+    def calculation(self) -> Expr:
+        self.enter("calculation")
+        node = self.product()
+        while self.is_op(*_ADDITIVE):
             op = self.take()
-            right = self.binary(1) if level == 0 else self.unary()
-            node = Call(operators[op.text], [node, right], offset=op.offset)
+            node = self.operation(_ADDITIVE[op.text], op, node, "calculation", self.product)
+        self.leave("calculation")
         return node
+
+    def product(self) -> Expr:
+        node = self.unary()
+        while self.is_op(*_MULTIPLICATIVE):
+            op = self.take()
+            node = self.operation(_MULTIPLICATIVE[op.text], op, node, "calculation", self.unary)
+        return node
+
+    def operation(self, function: str, op: Token, left: Expr, rule: str, read: Callable[[], Expr]) -> Expr:
+        """An operator behind its left operand: the right one is of a rule of the grammar that begins anew."""
+        height = self.height
+        self.enter(rule)
+        right = read()
+        self.leave(rule)
+        self.height = max(height, self.height) + 1
+        return Call(function, [left, right], offset=op.offset)
 
     def unary(self) -> Expr:
         if not self.is_op("!", "-"):
@@ -232,6 +276,7 @@ class _Parser:
 
     def number(self, minus: Token) -> Expr:
         token = self.take()
+        self.height = 0
         value = -token.value
         if token.kind == "int" and value < MIN_INT:
             raise self.error("invalid int literal", minus.offset)
@@ -253,7 +298,9 @@ class _Parser:
                     return node
                 self.begin(_INDEX, "?")
                 optional = self.accept("?")
+                height = self.height
                 index = self.expression()
+                self.height = max(height, self.height) + 1
                 self.expect("]")
                 function = "_[?_]" if optional else "_[_]"
                 node = Call(function, [node, index], offset=bracket.offset)
@@ -275,12 +322,16 @@ class _Parser:
             self.resume()
             return node
         name = self.name()
+        height = self.height
+        self.height += 1
         if optional:
             field = Literal(name.text, offset=name.offset)
             return Call("_?._", [node, field], offset=dot.offset)
         if self.is_op("(") and name.kind != "quoted":
             paren = self.take()
-            return self.call(name.text, node, self.arguments(")"), paren.offset)
+            args = self.arguments(")")
+            self.height = max(height, self.height) + 1
+            return self.call(name.text, node, args, paren.offset)
         return Select(node, name.text, offset=dot.offset)
 
     def seen(self, first: Token) -> str:
@@ -328,15 +379,20 @@ class _Parser:
 
     def arguments(self, closing: str) -> list[Expr]:
         args: list[Expr] = []
+        height = 0
         self.begin(_ARGUMENT, closing)
         if not self.is_op(closing):
             args.append(self.expression())
+            height = self.height
             while self.accept(","):
                 args.append(self.expression())
+                height = max(height, self.height)
+        self.height = height
         self.expect(closing)
         return args
 
     def primary(self) -> Expr:
+        self.height = 0
         token = self.token
         match token.kind:
             case "int":
@@ -402,6 +458,7 @@ class _Parser:
     def list_literal(self, offset: int) -> Expr:
         elements: list[Expr] = []
         optional: set[int] = set()
+        height = 0
         self.begin(_LIST, "]", ",", "?")
         if self.accept(","):
             self.expect("]")
@@ -410,13 +467,16 @@ class _Parser:
             if self.accept("?"):
                 optional.add(len(elements))
             elements.append(self.expression())
+            height = max(height, self.height)
             if not self.another("]"):
                 break
+        self.height = height
         self.expect("]")
         return ListExpr(elements, frozenset(optional), offset=offset)
 
     def map_literal(self, offset: int) -> Expr:
         entries: list[Entry] = []
+        height = 0
         self.begin(_MAP, "}", ",", "?")
         if self.accept(","):
             self.expect("}")
@@ -424,14 +484,17 @@ class _Parser:
         while not self.is_op("}"):
             optional = self.accept("?") is not None
             key = self.expression()
+            height = max(height, self.height)
             if not self.has_colon():
                 self.check_recoveries()
                 self.report(f"Syntax error: mismatched input '{self.token.text}' expecting ':'", recoveries=2)
                 break
             self.expect(":")
             entries.append(Entry(key, self.expression(), optional))
+            height = max(height, self.height)
             if not self.another("}"):
                 break
+        self.height = height
         self.expect("}")
         return MapExpr(entries, offset=offset)
 
@@ -445,6 +508,7 @@ class _Parser:
         # cel-go finds a message where its brace opens.
         offset = self.take().offset
         fields: list[StructField] = []
+        height = self.height
         if self.accept(","):
             self.expect("}")
             return StructExpr(qualified_name(node), fields, offset=offset)
@@ -455,10 +519,22 @@ class _Parser:
             name = self.name()
             colon = self.expect(":")
             fields.append(StructField(name.text, self.expression(), optional, colon.offset))
+            height = max(height, self.height)
             if not self.another("}"):
                 break
+        self.height = height
         self.expect("}")
         return StructExpr(qualified_name(node), fields, offset=offset)
+
+
+def _balanced(function: str, terms: list[Expr], offsets: list[int], low: int, high: int) -> Expr:
+    """The terms from `low` to `high`, with the operators between them that stand at `offsets`."""
+    if low == high:
+        return terms[low]
+    middle = (low + high) // 2
+    left = _balanced(function, terms, offsets, low, middle)
+    right = _balanced(function, terms, offsets, middle + 1, high)
+    return Call(function, [left, right], offset=offsets[middle])
 
 
 def qualified_name(node: Expr) -> str:

@@ -9,6 +9,7 @@ from watchkeeper.cel.ast import Expr, references
 from watchkeeper.cel.costs import PER_CALL_LIMIT
 from watchkeeper.cel.estimate import SizeOf, Span, estimate
 from watchkeeper.cel.interpreter import Activation, Evaluate, Interpreter
+from watchkeeper.cel.recursion import room
 from watchkeeper.cel.types import Type
 from watchkeeper.cel.values import CostLimitExceeded, EvalError
 
@@ -35,25 +36,25 @@ class Program:
 
     def uses(self, variable: str) -> bool:
         """Whether the expression mentions a variable."""
-        return references(self.node, variable)
+        with room():
+            return references(self.node, variable)
 
     def estimate(self, size_of: SizeOf) -> Span:
         """The least and the greatest cost, given the sizes that variables may have."""
-        return estimate(self.node, size_of)
+        with room():
+            return estimate(self.node, size_of)
 
     def evaluate(self, variables: dict[str, Any], limit: int = PER_CALL_LIMIT) -> tuple[Any, int]:
         """The value and what it cost. Raises EvalError and CostLimitExceeded, with `cost` set on them."""
         exact = self._exact
         if exact is None:
-            exact = self._exact = Interpreter(self._environment.functions, self._environment).plan(self.node)
-        activation = Activation(variables, limit)
+            with room():
+                exact = self._exact = Interpreter(self._environment.functions, self._environment).plan(self.node)
         try:
-            return exact(activation), activation.cost
-        except (EvalError, CostLimitExceeded) as problem:
-            problem.cost = activation.cost
-            raise
+            return _run(exact, Activation(variables, limit))
         except RecursionError:
-            raise EvalError("evaluation nests too deeply") from None
+            with room():
+                return _run(exact, Activation(variables, limit))
 
     def compiled(self, parameters: Sequence[str]) -> Callable[..., Any] | None:
         """A Python function of the variables, in this order, that gives the value wherever evaluation succeeds.
@@ -63,4 +64,13 @@ class Program:
         """
         from watchkeeper.cel.codegen import compile_expression
 
-        return compile_expression(self.node, self._environment, parameters)
+        with room():
+            return compile_expression(self.node, self._environment, parameters)
+
+
+def _run(exact: Evaluate, activation: Activation) -> tuple[Any, int]:
+    try:
+        return exact(activation), activation.cost
+    except (EvalError, CostLimitExceeded) as problem:
+        problem.cost = activation.cost
+        raise

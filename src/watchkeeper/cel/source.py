@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 MAX_SNIPPET = 16384
 MAX_ISSUES = 100
+NOWHERE = -1
+"""The offset of what is wrong with a source as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ def display(source: str, issues: list[Issue]) -> str:
 
 
 def _show(source: str, issue: Issue) -> str:
+    if issue.offset == NOWHERE:
+        return f"ERROR: <input>:-1:0: {issue.message}"
     if not source:
         return f"ERROR: <input>:1:0: {issue.message}"
     before = source[: issue.offset]
