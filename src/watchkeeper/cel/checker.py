@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from watchkeeper.cel import types
 from watchkeeper.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr
 from watchkeeper.cel.decls import Function
-from watchkeeper.cel.inference import Mapping, assign, assign_one, most_general, substitute
+from watchkeeper.cel.inference import Mapping, most_general, substitute
 from watchkeeper.cel.parser import qualified_name
 from watchkeeper.cel.source import CompileError, Issue
 from watchkeeper.cel.types import Kind, Type, is_dyn, is_dyn_or_error, optional_of, unwrap_optional
@@ -69,11 +69,7 @@ class _Checker:
         self.report(node.offset, f"expected type '{expected}' but found '{actual}'")
 
     def assignable(self, a: Type, b: Type) -> bool:
-        found = assign_one(self.known, a, b)
-        if found is None:
-            return False
-        self.known = found
-        return True
+        return self.known.assign([b], [a])
 
     def new_parameter(self) -> Type:
         self.fresh += 1
@@ -191,10 +187,8 @@ class _Checker:
             for name in sorted({p.name for t in (*candidate.args, candidate.result) for p in _parameters(t)}):
                 renaming.bind(types.param(name), self.new_parameter())
             wanted = [substitute(renaming, t) for t in candidate.args]
-            found = assign(self.known, wanted, given)
-            if found is None:
+            if not self.known.assign(wanted, given):
                 continue
-            self.known = found
             node.overloads.append(candidate.id)
             candidate_result = substitute(self.known, substitute(renaming, candidate.result))
             if result is None:

@@ -14,18 +14,29 @@ _COMPOUND = frozenset((Kind.OPAQUE, Kind.LIST, Kind.MAP, Kind.TYPE))
 class Mapping:
     """What is known of type parameters so far."""
 
-    __slots__ = ("_bound",)
+    __slots__ = ("_before", "_bound")
 
-    def __init__(self, bound: dict[str, Type] | None = None) -> None:
-        self._bound = bound if bound is not None else {}
-
-    def copy(self) -> Mapping:
-        """A mapping that can go another way."""
-        return Mapping(dict(self._bound))
+    def __init__(self) -> None:
+        self._bound: dict[str, Type] = {}
+        self._before: list[tuple[str, Type | None]] = []
+        """What parameters stood for before the last attempt changed it."""
 
     def bind(self, parameter: Type, to: Type) -> None:
         """Say what a parameter stands for."""
+        self._before.append((parameter.name, self._bound.get(parameter.name)))
         self._bound[parameter.name] = to
+
+    def assign(self, wanted: list[Type], given: list[Type]) -> bool:
+        """Whether each given type can stand for the wanted one. What that says of parameters is known from then on."""
+        self._before.clear()
+        if _assignable_all(self, given, wanted):
+            return True
+        for name, before in reversed(self._before):
+            if before is None:
+                del self._bound[name]
+            else:
+                self._bound[name] = before
+        return False
 
     def find(self, t: Type) -> Type | None:
         """What a type stands for, None when it stands for itself."""
@@ -48,18 +59,6 @@ def substitute(m: Mapping, t: Type, param_to_dyn: bool = False) -> Type:
 
 
 _DYN = Type(Kind.DYN, "dyn")
-
-
-def assign(m: Mapping, wanted: list[Type], given: list[Type]) -> Mapping | None:
-    """The mapping under which each given type can stand for the wanted one; None when there is none."""
-    trial = m.copy()
-    return trial if _assignable_all(trial, given, wanted) else None
-
-
-def assign_one(m: Mapping, first: Type, second: Type) -> Mapping | None:
-    """The same for two types."""
-    trial = m.copy()
-    return trial if _assignable(trial, first, second) else None
 
 
 def _assignable_all(m: Mapping, first: list[Type], second: list[Type]) -> bool:
