@@ -140,3 +140,32 @@ def test_a_claim_without_its_finalizer_gets_it_again(server: Handle) -> None:
     assert eventually(lambda: finalizers() == ["example.com/other", "kubernetes.io/pvc-protection"])
     server.request("DELETE", path)
     assert eventually(lambda: finalizers() == ["example.com/other"])
+
+
+def test_a_claim_that_cannot_be_let_go_keeps_no_other_from_being_protected(server: Handle) -> None:
+    group, rules = (
+        "admissionregistration.k8s.io/v1",
+        {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"]},
+    )
+    matching = {"resourceRules": [{**rules, "resources": ["persistentvolumeclaims"]}]}
+    refusal = {"expression": "object.metadata.name != 'stuck' || object.metadata.?finalizers.orValue([]) != []"}
+    spec = {"matchConstraints": matching, "validations": [refusal]}
+    server.request("POST", f"/apis/{group}/validatingadmissionpolicies", {"metadata": {"name": "hold"}, "spec": spec})
+    bound = {"policyName": "hold", "validationActions": ["Deny"]}
+    bindings = f"/apis/{group}/validatingadmissionpolicybindings"
+    server.request("POST", bindings, {"metadata": {"name": "hold"}, "spec": bound})
+    stuck, other = make_claim(server, "stuck"), make_claim(server, "beside")
+
+    def is_refused() -> bool:
+        try:
+            server.request("PATCH", f"{stuck}?dryRun=All", {"metadata": {"finalizers": None}})
+        except RequestFailed:
+            return True
+        return False
+
+    assert eventually(is_refused)
+    server.request("DELETE", stuck)
+    server.request("PATCH", other, {"metadata": {"finalizers": None}})
+    assert eventually(lambda: "finalizers" in server.request("GET", other)["metadata"])
+    assert exists(server, stuck)
+    server.request("DELETE", f"{bindings}/hold")

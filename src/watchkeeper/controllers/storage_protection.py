@@ -179,7 +179,8 @@ class StorageProtectionController:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            if await self._release_all() and await self._protect_all():
+            released, protected = await self._release_all(), await self._protect_all()
+            if released and protected:
                 backoff = Backoff(initial=0.2, limit=10.0)
             else:
                 await asyncio.sleep(backoff.next())
