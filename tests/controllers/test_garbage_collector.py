@@ -172,6 +172,20 @@ def test_dependents_of_custom_objects_go_with_their_definition(server: Handle) -
     assert eventually(lambda: not exists(server, dependent))
 
 
+def test_a_definition_that_comes_and_goes_before_its_objects_are_followed_takes_their_dependents_along(
+    server: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(garbage_collector, "_LOOK_SECONDS", 1.0)
+    owners = custom_resource(server, "fleetings", "Fleeting")
+    dependent = make(server, CONFIG_MAPS, "of-a-fleeting-object", custom(server, owners, "Fleeting", "o"))
+    collected_so_far(server)
+    server.request("DELETE", f"{DEFINITIONS}/fleetings.example.com")
+    assert eventually(lambda: not exists(server, f"{DEFINITIONS}/fleetings.example.com"))
+    custom_resource(server, "fleetings", "Fleeting")
+    assert exists(server, dependent)
+    assert eventually(lambda: not exists(server, dependent))
+
+
 def set_metadata(server: Handle, path: str, **metadata: Any) -> None:
     obj = server.request("GET", path)
     obj["metadata"].update(metadata)

@@ -71,3 +71,23 @@ def test_only_references_to_what_was_seen_to_go_need_no_question() -> None:
     assert not graph.is_gone(Owner("v1", "ConfigMap", "a", "a", blocks=False), "elsewhere")
     observe(graph, "a")
     assert not graph.is_gone(Owner("v1", "ConfigMap", "a", "a", blocks=False), "ns")
+
+
+def virtual(graph: Graph, kind: str = "ConfigMap") -> set[str]:
+    return {node.uid for node in graph.virtual("", kind)}
+
+
+def test_virtual_nodes_are_found_by_their_kind_until_they_are_seen_to_exist_or_to_go() -> None:
+    graph = Graph()
+    observe(graph, "b", ("a", False), ("gone", False), ("there", False), ("left", False))
+    assert virtual(graph) == {"a", "gone", "there", "left"}
+    assert virtual(graph, "Secret") == set()
+    observe(graph, "there")
+    graph.forget("gone", place=Identity("v1", "ConfigMap", "elsewhere", "gone"))
+    observe(graph, "b", ("a", False), ("gone", False), ("there", False))
+    assert virtual(graph) == {"a"}
+    graph.forget("there", gone=False)
+    assert virtual(graph) == {"a", "there"}
+    graph.forget("b")
+    assert virtual(graph) == set()
+    assert repr(graph) == "<Graph of 0 nodes>"

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence, Set
 from typing import Any
 
+from watchkeeper.aio.backoff import Backoff
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.controllers.feed import FeedSink, feed
 from watchkeeper.controllers.gc_graph import FOREGROUND, ORPHAN, Graph, Identity, Node, Owner, Work, read_owners
@@ -50,8 +51,8 @@ class GarbageCollector:
         self._unsynced: set[tuple[str, str]] = set()
         self._changed: dict[tuple[str, str], ServedResource] = {}
         """Resources to look at, in this order: what is served anew, differently or no longer."""
-        self._left: set[tuple[str, str]] = set()
-        """What was followed and is not now, until it is known what is served in its place."""
+        self._unseen: set[tuple[str, str]] = set()
+        """Those of them whose objects may have gone without being seen: they were not there all along."""
         self._look_again: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
@@ -88,6 +89,7 @@ class GarbageCollector:
             if self._api.served.find(gvr.group, gvr.version, gvr.resource) is not followed:
                 self._unfollow(key)
         self._changed[key] = resource
+        self._unseen.add(key)
         if self._look_again is None:
             self._look_again = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._follow_changed)
 
@@ -107,8 +109,8 @@ class GarbageCollector:
             if wanted is None:
                 self._look_at_absent(changed, frozenset())
             elif key not in self._feeds:
-                self._feeds[key] = self._follow(key, wanted, again=key in self._left)
-            self._left.discard(key)
+                self._feeds[key] = self._follow(key, wanted, unseen=key in self._unseen)
+            self._unseen.discard(key)
 
     def _wanted(self, key: tuple[str, str]) -> ServedResource | None:
         """What is to be followed of a resource: its version that is stored, if it can be followed at all."""
@@ -119,34 +121,43 @@ class GarbageCollector:
     def _unfollow(self, key: tuple[str, str]) -> None:
         task, _, known = self._feeds.pop(key)
         task.cancel()
-        self._left.add(key)
         self._unsynced.discard(key)
         for uid in known:
             self._enqueue(self._graph.forget(uid, gone=False))
 
     def _look_at_absent(self, resource: ServedResource, there: Set[str]) -> None:
-        """Look at the nodes of a resource that are not among these uids: their end may have been missed meanwhile."""
-        absent = [
-            n for n in self._graph.of_kind(resource.info.gvr.group, resource.info.kind.kind) if n.uid not in there
-        ]
+        """Look at the virtual nodes of a resource that are not among these uids: their end may have been missed."""
+        known = self._graph.virtual(resource.info.gvr.group, resource.info.kind.kind)
+        absent = [node for node in known if node.uid not in there]
         if absent:
             what = f"look at {len(absent)} of {resource.info.group_resource}"
             self._tasks.start(what, self._forget_absent(resource, absent))
 
     async def _forget_absent(self, resource: ServedResource, nodes: Sequence[Node]) -> None:
-        for node in nodes:
-            if resource.info.namespaced and not node.identity.namespace:
-                continue
-            try:
-                is_gone = await self._latest(resource, node) is None
-            except ApiError as error:
-                log.info("whether %r is gone is not known: %s", node, error.message)
-                continue
-            if is_gone and self._graph.get(node.uid) is node:
-                self._enqueue(self._graph.forget(node.uid))
+        backoff = Backoff(initial=_FIRST_RETRY, limit=_LAST_RETRY)
+        until = time.perf_counter() + _SLICE_SECONDS
+        while nodes:
+            unknown: list[Node] = []
+            for node in nodes:
+                if time.perf_counter() >= until:
+                    await asyncio.sleep(0)
+                    until = time.perf_counter() + _SLICE_SECONDS
+                if self._graph.get(node.uid) is not node or (resource.info.namespaced and not node.identity.namespace):
+                    continue
+                try:
+                    is_gone = await self._latest(resource, node) is None
+                except ApiError as error:
+                    log.info("whether %r is gone is not known: %s", node, error.message)
+                    unknown.append(node)
+                    continue
+                if is_gone and self._graph.get(node.uid) is node:
+                    self._enqueue(self._graph.forget(node.uid))
+            nodes = unknown
+            if nodes:
+                await asyncio.sleep(backoff.next())
 
     def _follow(
-        self, key: tuple[str, str], resource: ServedResource, *, again: bool
+        self, key: tuple[str, str], resource: ServedResource, *, unseen: bool
     ) -> tuple[asyncio.Task[None], ServedResource, dict[str, str]]:
         kind = resource.info.kind
         known: dict[str, str] = {}
@@ -167,18 +178,17 @@ class GarbageCollector:
         def deleted(stored: StoredObject) -> None:
             uid = stored.attributes.uid
             known.pop(uid, None)
-            if node := self._graph.get(uid):
-                node.identity = place_of(stored.data()["metadata"])  # dependents may have named another
-                self._enqueue(self._graph.forget(uid))
+            if uid in self._graph:
+                self._enqueue(self._graph.forget(uid, place=place_of(stored.data()["metadata"])))
 
         def synced(items: Sequence[StoredObject]) -> None:
-            nonlocal again
+            nonlocal unseen
             there = {item.attributes.uid for item in items}
             for uid in [u for u in known if u not in there]:
                 del known[uid]
                 self._enqueue(self._graph.forget(uid))
-            if again:
-                again = False
+            if unseen:
+                unseen = False
                 self._look_at_absent(resource, there)
             self._unsynced.discard(key)
 

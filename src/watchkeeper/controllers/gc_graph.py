@@ -73,6 +73,8 @@ class Graph:
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
+        self._virtual: dict[tuple[str, str], dict[str, Node]] = {}
+        """Group and kind -> the virtual nodes by uid."""
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self._nodes)} nodes>"
@@ -94,6 +96,8 @@ class Graph:
             node = self._nodes[uid] = Node(uid, identity)
         elif node.virtual or node.identity != identity:
             # It exists after all, perhaps elsewhere than its dependents say; those are to be looked at again.
+            self._remove(uid)
+            self._nodes[uid] = node
             node.virtual = node.gone = False
             if node.identity != identity:
                 node.identity = identity
@@ -115,7 +119,7 @@ class Graph:
             owner = self._nodes.get(uid)
             if owner is None:
                 place = Identity(reference.api_version, reference.kind, node.identity.namespace, reference.name)
-                owner = self._nodes[uid] = Node(uid, place, virtual=True)
+                owner = self._add_virtual(Node(uid, place, virtual=True))
             owner.dependents.add(node)
             if uid in before and before[uid].blocks and not reference.blocks and owner.deleting_dependents:
                 work.delete.append(owner)
@@ -145,13 +149,23 @@ class Graph:
         if node.orphaning:
             work.orphan.append(node)
 
-    def of_kind(self, group: str, kind: str) -> list[Node]:
-        """The nodes of a kind, at whatever version they are known."""
-        return [
-            node
-            for node in self._nodes.values()
-            if node.identity.kind == kind and _group(node.identity.api_version) == group
-        ]
+    def virtual(self, group: str, kind: str) -> list[Node]:
+        """The virtual nodes of a kind, at whatever version they are known, that nobody saw go."""
+        return [node for node in self._virtual.get((group, kind), {}).values() if not node.gone]
+
+    def _add_virtual(self, node: Node) -> Node:
+        self._nodes[node.uid] = node
+        self._virtual.setdefault(_kind_of(node), {})[node.uid] = node
+        return node
+
+    def _remove(self, uid: str) -> Node | None:
+        node = self._nodes.pop(uid, None)
+        if node is not None and node.virtual:
+            alike = self._virtual[_kind_of(node)]
+            del alike[uid]
+            if not alike:
+                del self._virtual[_kind_of(node)]
+        return node
 
     def is_gone(self, owner: Owner, namespace: str) -> bool:
         """Whether the object that a reference in a namespace names was seen to be deleted."""
@@ -165,10 +179,13 @@ class Graph:
             and _group(place.api_version) == _group(owner.api_version)
         )
 
-    def forget(self, uid: str, *, gone: bool = True) -> Work:
-        """The object is gone or no longer followed: its dependents are to be looked at, and owners that waited."""
+    def forget(self, uid: str, *, gone: bool = True, place: Identity | None = None) -> Work:
+        """The object is gone or no longer followed: its dependents are to be looked at, and owners that waited.
+
+        `place` is where it was, if dependents may have named another.
+        """
         work = Work()
-        node = self._nodes.pop(uid, None)
+        node = self._remove(uid)
         if node is None:
             return work
         node.dependents.discard(node)
@@ -177,12 +194,17 @@ class Graph:
         work.delete += node.dependents
         if node.dependents:
             # Kept as one that is known by reference only, until its dependents are gone or have let go.
-            self._nodes[uid] = Node(uid, node.identity, dependents=node.dependents, virtual=True, gone=gone)
+            place = place or node.identity
+            self._add_virtual(Node(uid, place, dependents=node.dependents, virtual=True, gone=gone))
         return work
 
     def _drop_if_idle(self, node: Node) -> None:
         if not node.owners and not node.dependents and not node.deleting_dependents and not node.orphaning:
-            self._nodes.pop(node.uid, None)
+            self._remove(node.uid)
+
+
+def _kind_of(node: Node) -> tuple[str, str]:
+    return _group(node.identity.api_version), node.identity.kind
 
 
 def _group(api_version: str) -> str:
