@@ -59,6 +59,22 @@ def test_what_is_cut_off_is_judged_afterwards(server: Handle) -> None:
     assert (status, found["spec"]["replicas"]) == (200, 1)
 
 
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "test", "path": "/spec/replicas", "value": 1.5},
+        {"op": "copy", "from": "/spec/replicas", "path": "/spec/minReadySeconds"},
+    ],
+)
+def test_a_number_that_a_json_patch_looks_at_again_is_refused_for_what_it_is(
+    server: Handle, operation: dict[str, Any]
+) -> None:
+    body = json.dumps([{"op": "add", "path": "/spec/replicas", "value": 1.5}, operation])
+    status, found = patch(server, f"{DEPLOYMENTS}/d", body, "application/json-patch+json")
+    assert status == 422
+    assert "json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec." in found["message"]
+
+
 def test_an_applied_integer_or_text_of_another_type_is_refused_when_it_is_converted(server: Handle) -> None:
     for surge, words in (
         ("[1]", "json: cannot unmarshal array into Go value of type int32"),

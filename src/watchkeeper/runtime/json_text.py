@@ -34,7 +34,7 @@ class HugeNumber(JsonError):
 class WrittenNumber(float):
     """A number with its text, of which the value may be but an approximation, if not infinite.
 
-    Only for those who decode: it cannot be written as JSON.
+    Only for those who decode, and for `write_as_written`.
     """
 
     __slots__ = ("text",)
@@ -123,6 +123,15 @@ def read_as_written(data: bytes) -> Any:
         return _mended(json.loads(text, parse_float=WrittenNumber, parse_int=whole))
     except RecursionError:
         raise JsonError(_TOO_DEEP) from None
+
+
+def write_as_written(value: Any) -> bytes:
+    """JSON in which each `WrittenNumber` is as it was read."""
+    return orjson.dumps(value, default=_text_of)
+
+
+def _text_of(number: WrittenNumber) -> orjson.Fragment:
+    return orjson.Fragment(number.text)
 
 
 _LARGE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9.]+e\+(?:1[6-9]|20)(?![0-9])')

@@ -10,7 +10,7 @@ import pytest
 from watchkeeper.apis.schema_data import kind_schema
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.go_order import in_go_order
-from watchkeeper.runtime.patch import JsonPatch, MergePatch, outcome_in_order
+from watchkeeper.runtime.patch import JsonPatch, MergePatch, outcome_in_order, outcome_text
 
 POD = kind_schema(GroupVersionKind("", "v1", "Pod"))
 STORED: dict[str, Any] = {
@@ -62,3 +62,14 @@ def test_what_a_json_patch_leads_into_of_its_own_values_is_sorted() -> None:
     found = outcome_in_order(JsonPatch(json.dumps(operations).encode()), BEFORE)
     assert list(found["spec"]["x"]) == ["a", "y", "z"]
     assert list(found["spec"]["x"]["z"]) == ["d", "c"]
+
+
+def test_copied_numbers_are_shown_as_they_were_sent_and_tests_are_not_made_again() -> None:
+    body = b"""[
+        {"op": "add", "path": "/a", "value": {"x": 1.50}},
+        {"op": "test", "path": "/a/x", "value": 1.5},
+        {"op": "copy", "from": "/a", "path": "/b"},
+        {"op": "add", "path": "/b/y", "value": 1e2}
+    ]"""
+    found = outcome_in_order(JsonPatch.as_written(body), {})
+    assert outcome_text(found) == '{"a":{"x":1.50},"b":{"x":1.50,"y":1e2}}'

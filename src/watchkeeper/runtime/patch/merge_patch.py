@@ -36,7 +36,7 @@ class MergePatch:
 
     @classmethod
     def as_written(cls, body: bytes) -> MergePatch:
-        """The patch with the numbers of a document as they are written, for errors. The document can be read."""
+        """The patch with the numbers of a document as they are written, for errors about what it made of an object."""
         patch = cls(body, strict=False)
         patch._patch = read_as_written(body)
         return patch

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
 from watchkeeper.meta.field import escape_html
-from watchkeeper.runtime.json_text import WrittenNumber
+from watchkeeper.runtime.json_text import write_as_written
 from watchkeeper.runtime.patch.json_patch import JsonPatch
 from watchkeeper.runtime.patch.merge_patch import MergePatch
 
@@ -30,11 +28,7 @@ def outcome_in_order(patch: JsonPatch | MergePatch, before: Object) -> Any:
 
 def outcome_text(outcome: Any) -> str:
     """An outcome as the reference's libraries write it: numbers as they came, and fit to stand in HTML."""
-    return escape_html(orjson.dumps(outcome, default=_as_written).decode())
-
-
-def _as_written(number: WrittenNumber) -> orjson.Fragment:
-    return orjson.Fragment(number.text)
+    return escape_html(write_as_written(outcome).decode())
 
 
 def _objects(value: Any) -> Iterator[Object]:
