@@ -1,12 +1,17 @@
 """How often the kinds judge metadata themselves."""
 
+import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.builtin import builtin_behaviors
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.field import required
+from watchkeeper.meta.gvk import GroupKind
 from watchkeeper.registry.rest import Context
 from watchkeeper.registry.strategy import StatusStrategy, Strategy
 from watchkeeper.request.user import User
@@ -130,3 +135,23 @@ def test_a_status_of_a_stateful_set_is_judged_ahead_of_its_metadata() -> None:
         strategy("StatefulSet", StatusStrategy).before_update(CTX, new, old)
     fields = [cause.partition(": ")[0] for cause in causes(refused.value)]
     assert fields == [*["metadata.labels"] * 2, "status.readyReplicas", "metadata.labels", "status.collisionCount"]
+
+
+NO_CHANGES = KindBehavior(kind=GroupKind("", "Any")).validate_change
+JUDGE_CHANGES_APART = [
+    kind for kind, info in RESOURCES.items() if BEHAVIORS.of(info.kind.group_kind).validate_change is not NO_CHANGES
+]
+
+
+@pytest.mark.parametrize("kind", JUDGE_CHANGES_APART)
+def test_what_is_wrong_with_a_change_alone_is_told_in_a_pass_of_the_kind(kind: str) -> None:
+    info = RESOURCES[kind]
+    refusing = replace(BEHAVIORS.of(info.kind.group_kind), validate_change=lambda _new, _old: [required("changed")])
+    judging = Strategy(info.kind, refusing, namespaced=info.namespaced, has_status=True)
+    state: Any = {"metadata": meta(), "spec": {}}
+    found = judging.validate_update(copy.deepcopy(state), state)
+    assert [error.field for error in found].count("changed") == 1
+
+
+def test_many_kinds_judge_changes_apart() -> None:
+    assert {"ConfigMap", "Secret", "ResourceClaim", "StorageClass", "RoleBinding"} <= set(JUDGE_CHANGES_APART)
