@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from watchkeeper.apiextensions.serving.versioned import KeptObjects
-from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.apiextensions.serving.build import compile_version
+from watchkeeper.apiextensions.serving.defined import read_defined
+from watchkeeper.apiextensions.serving.hooks import Hooks
+from watchkeeper.apiextensions.serving.versioned import KeptObjects, VersionedStorage
+from watchkeeper.kv.memory import MemoryKV
+from watchkeeper.meta.errors import bad_request
+from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.server.pki import ServingCertificate, serving_certificate
 from watchkeeper.server.tls import server_context
 from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.interface import StoredObject
+from watchkeeper.storage.store import Store
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = "application/merge-patch+json"
@@ -175,6 +184,108 @@ def test_a_webhook_converts_what_is_read_written_listed_and_watched(api: Any, ki
         assert events.wait(3)[2] == ("MODIFIED", {"first": "Ada", "last": "Byron"})
         api.call("DELETE", f"{two}/a")
         assert events.wait(4)[3][0] == "DELETED"
+
+
+def test_a_webhook_is_asked_once_for_all_who_list_and_watch(api: Any, kit: Any, hook: Hook) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    two = api.path("v2")
+    for number in range(20):
+        api.call("POST", one, api.widget(f"w{number}", {"name": "Ada Lovelace"}))
+    waits = threading.Event()
+
+    def slowly(request: dict[str, Any]) -> Any:
+        waits.wait(0.1)
+        return convert(request)
+
+    hook.answer = slowly
+    with ThreadPoolExecutor(8) as readers, ExitStack() as watches:
+        lists = [readers.submit(api.call, "GET", two) for _ in range(8)]
+        assert {len(answer.result().body["items"]) for answer in lists} == {20}
+        assert len(hook.requests) == 20
+        events = [watches.enter_context(api.watch(two)) for _ in range(8)]
+        for each in events:
+            each.wait(20)
+        hook.requests.clear()
+        api.call("PATCH", f"{one}/w3", {"spec": {"name": "Ada King"}}, MERGE)
+        assert {repr(each.wait(21)[20]) for each in events} == {repr(("MODIFIED", {"first": "Ada", "last": "King"}))}
+        assert len(hook.requests) == 1
+
+
+class HeldConverter:
+    """Answers when it is let."""
+
+    is_local = False
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.answers: asyncio.Queue[Exception | None] = asyncio.Queue()
+
+    def convert_nowait(self, obj: dict[str, Any], to: GroupVersion) -> dict[str, Any]:
+        raise RuntimeError
+
+    async def convert(self, obj: dict[str, Any], to: GroupVersion) -> dict[str, Any]:
+        self.asked += 1
+        error = await self.answers.get()
+        if error is not None:
+            raise error
+        return {**obj, "apiVersion": str(to)}
+
+    def close(self) -> None:
+        pass
+
+
+def held() -> tuple[HeldConverter, VersionedStorage, StoredObject]:
+    """A storage of v2 objects that are stored as v1, and one of those."""
+    names = {"plural": "widgets", "kind": "Widget"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [{"name": name, "served": True, "storage": name == "v1", "schema": schema} for name in ("v1", "v2")]
+    spec = {"group": "g", "names": names, "scope": "Cluster", "versions": versions}
+    defined = read_defined({"metadata": {"name": "widgets.g"}, "spec": spec})
+    old, new = (compile_version(defined, version, Hooks()) for version in defined.versions)
+    codec, converter = JsonCodec(defined.gvk("v1")), HeldConverter()
+    storage = VersionedStorage(
+        Store(MemoryKV(), codec, "/widgets"),
+        stored=old,
+        shown=new,
+        converter=converter,
+        selectable_fields=None,
+        same_fields=False,
+    )
+    return converter, storage, codec.wrap("/widgets/a", codec.body({"metadata": {"name": "a"}}), 7)
+
+
+def test_who_waits_for_a_conversion_asks_when_whoever_asked_goes_away() -> None:
+    async def run() -> None:
+        converter, storage, stored = held()
+        first, second = (asyncio.create_task(storage.show([stored])) for _ in range(2))
+        while not converter.asked:
+            await asyncio.sleep(0)
+        first.cancel()
+        converter.answers.put_nowait(None)
+        (shown,) = await second
+        assert first.cancelled()
+        assert shown.data()["apiVersion"] == "g/v2"
+        assert await storage.show([stored]) == [shown]
+        assert converter.asked == 2
+
+    asyncio.run(run())
+
+
+def test_a_conversion_that_fails_fails_for_all_who_wait_for_it_and_is_tried_again() -> None:
+    async def run() -> None:
+        converter, storage, stored = held()
+        waiting = asyncio.gather(*(storage.show([stored]) for _ in range(3)), return_exceptions=True)
+        while not converter.asked:
+            await asyncio.sleep(0)
+        converter.answers.put_nowait(bad_request("no"))
+        found = await waiting
+        assert [str(each) for each in found] == ["no"] * 3
+        assert converter.asked == 1
+        converter.answers.put_nowait(None)
+        (shown,) = await storage.show([stored])
+        assert shown.resource_version == 7
+
+    asyncio.run(run())
 
 
 def owners(answer: Any) -> dict[str, Any]:

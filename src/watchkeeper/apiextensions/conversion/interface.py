@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 from watchkeeper.meta.gvk import GroupVersion
@@ -11,16 +10,16 @@ Object = dict[str, Any]
 
 
 class Converter(Protocol):
-    """Converts objects of one custom resource. Objects given are consumed."""
+    """Converts objects of one custom resource. An object given is consumed."""
 
     is_local: bool
     """Whether `convert_nowait` can be used: nobody else has to be asked."""
 
-    def convert_nowait(self, objects: Sequence[Object], to: GroupVersion) -> list[Object]:
-        """The objects at another version, in their order. Only for local converters."""
+    def convert_nowait(self, obj: Object, to: GroupVersion) -> Object:
+        """An object at another version. Only for local converters."""
         ...
 
-    async def convert(self, objects: Sequence[Object], to: GroupVersion) -> list[Object]:
+    async def convert(self, obj: Object, to: GroupVersion) -> Object:
         """The same, by whatever means. Raises ApiError."""
         ...
 

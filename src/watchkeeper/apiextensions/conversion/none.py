@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from watchkeeper.meta.gvk import GroupVersion
@@ -15,16 +14,14 @@ class NoneConverter:
 
     is_local = True
 
-    def convert_nowait(self, objects: Sequence[Object], to: GroupVersion) -> list[Object]:
-        """The same objects, changed in place."""
-        version = str(to)
-        for obj in objects:
-            obj["apiVersion"] = version
-        return list(objects)
+    def convert_nowait(self, obj: Object, to: GroupVersion) -> Object:
+        """The same object, changed in place."""
+        obj["apiVersion"] = str(to)
+        return obj
 
-    async def convert(self, objects: Sequence[Object], to: GroupVersion) -> list[Object]:
-        """The same objects, changed in place."""
-        return self.convert_nowait(objects, to)
+    async def convert(self, obj: Object, to: GroupVersion) -> Object:
+        """The same object, changed in place."""
+        return self.convert_nowait(obj, to)
 
     def close(self) -> None:
         """Holds nothing."""

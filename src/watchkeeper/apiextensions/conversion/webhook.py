@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -24,8 +22,6 @@ Object = dict[str, Any]
 
 TIMEOUT = 30
 """Seconds that a webhook has."""
-AT_ONCE = 8
-"""How many objects of a list are out for conversion at a time."""
 _GROUP = "apiextensions.k8s.io"
 _KIND = "ConversionReview"
 _KNOWN = ("v1", "v1beta1")
@@ -38,7 +34,7 @@ _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: 
 
 
 class WebhookConverter:
-    """Asks a webhook. Objects that are at the wanted version already are not sent."""
+    """Asks a webhook. An object that is at the wanted version already is not sent."""
 
     is_local = False
 
@@ -49,25 +45,14 @@ class WebhookConverter:
         self._own = Clients() if clients is None else None
         self._clients = clients or self._own or Clients()
 
-    def convert_nowait(self, objects: Sequence[Object], to: GroupVersion) -> list[Object]:
+    def convert_nowait(self, obj: Object, to: GroupVersion) -> Object:
         """Not possible: somebody else has to be asked."""
         raise RuntimeError("a webhook takes time")
 
-    async def convert(self, objects: Sequence[Object], to: GroupVersion) -> list[Object]:
-        """Convert each object by a request of its own, as the reference does. Raises ApiError for the first failure."""
-        wanted = str(to)
-        outcome = list(objects)
-        foreign = [i for i, obj in enumerate(objects) if obj.get("apiVersion") != wanted]
-        for start in range(0, len(foreign), AT_ONCE):
-            some = foreign[start : start + AT_ONCE]
-            answers = await asyncio.gather(*(self._ask(objects[i], to) for i in some), return_exceptions=True)
-            for i, answer in zip(some, answers, strict=True):
-                if isinstance(answer, BaseException):
-                    raise answer
-                outcome[i] = answer
-        return outcome
-
-    async def _ask(self, obj: Object, to: GroupVersion) -> Object:
+    async def convert(self, obj: Object, to: GroupVersion) -> Object:
+        """Convert an object by a request of its own, as the reference does. Raises ApiError."""
+        if obj.get("apiVersion") == str(to):
+            return obj
         kind = gvk_of(obj)
         uid = str(uuid.uuid4())
         version = self._review_version()

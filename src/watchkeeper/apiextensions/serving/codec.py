@@ -42,7 +42,7 @@ class CustomCodec(JsonCodec):
         return with_digits(b"{" + super().body(obj))[1:]
 
     def _convert_old(self, obj: Object) -> Object:
-        return self._converter.convert_nowait([obj], self.gvk.group_version)[0]
+        return self._converter.convert_nowait(obj, self.gvk.group_version)
 
     def _read(self, key: str, value: bytes, revision: int) -> StoredObject:
         if self._converter.is_local or value.startswith(self._starts):

@@ -39,8 +39,7 @@ class CustomVersions(SchemeVersions):
         copied: Object = orjson.loads(orjson.dumps(obj))
         if not converter.is_local:
             return self.ask(copied, to)
-        (converted,) = converter.convert_nowait([copied], to.group_version)
-        return converted
+        return converter.convert_nowait(copied, to.group_version)
 
     def decode(self, obj: Any, kind: GroupVersionKind) -> Object:
         """By the schema, without malformed metadata. What has another kind or version is kept, to be refused later."""
@@ -91,5 +90,4 @@ class CustomVersions(SchemeVersions):
 
     async def ask(self, obj: Object, to: GroupVersionKind) -> Object:
         """An object converted by the webhook. Raises ApiError."""
-        (converted,) = await self._resource.converter.convert([obj], to.group_version)
-        return converted
+        return await self._resource.converter.convert(obj, to.group_version)

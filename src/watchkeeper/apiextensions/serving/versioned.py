@@ -6,6 +6,7 @@ the storage version. Watchers share converted events.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -33,6 +34,8 @@ from watchkeeper.storage.predicate import SELECT_ALL, SelectionPredicate
 
 Object = dict[str, Any]
 
+_AT_ONCE = 8
+"""How many objects of a list or watch are out for conversion at a time."""
 KEPT_BYTES = 32 << 20
 """How much of what webhooks made is kept for each version."""
 _ALWAYS_KNOWN = frozenset({"metadata.name", "metadata.namespace"})
@@ -92,6 +95,8 @@ class VersionedStorage:
         self._converter = converter
         self._same_fields = same_fields
         self._kept = KeptObjects()
+        self._asked: dict[tuple[str, int], asyncio.Future[StoredObject]] = {}
+        """By key and version, what a webhook is being asked for lists and watches."""
         self.key = ("converted", shown.gvk)
 
     def __repr__(self) -> str:
@@ -114,7 +119,7 @@ class VersionedStorage:
         """The object at this version; only when the conversion is local."""
         if self.is_shown(stored):
             return stored
-        return self.wrap(stored, self._converter.convert_nowait([stored.data()], self._shown.gvk.group_version)[0])
+        return self.wrap(stored, self._converter.convert_nowait(stored.data(), self._shown.gvk.group_version))
 
     async def show(self, items: Sequence[StoredObject]) -> list[StoredObject]:
         """Objects at this version. What a webhook made of one before is good enough: lists and watches use this."""
@@ -130,30 +135,54 @@ class VersionedStorage:
                 missing.append(i)
             else:
                 shown[i] = kept
-        for i, new in zip(missing, await self._ask([items[i] for i in missing]), strict=True):
-            shown[i] = new
+        for start in range(0, len(missing), _AT_ONCE):
+            some = missing[start : start + _AT_ONCE]
+            answers = await asyncio.gather(*(self._ask_once(items[i]) for i in some), return_exceptions=True)
+            for i, answer in zip(some, answers, strict=True):
+                if isinstance(answer, BaseException):
+                    raise answer
+                shown[i] = answer
         return shown
 
     async def _show_one(self, stored: StoredObject) -> StoredObject:
         """An object at this version, converted anew: what is read by name or changed."""
         if self._converter.is_local or self.is_shown(stored):
             return self.show_nowait(stored)
-        return (await self._ask([stored]))[0]
+        return await self._ask(stored)
 
-    async def _ask(self, items: Sequence[StoredObject]) -> list[StoredObject]:
-        if not items:
-            return []
-        objects = [_without_version(item.data()) for item in items]
-        answers = await self._converter.convert(objects, self._shown.gvk.group_version)
-        shown = [self.wrap(item, obj) for item, obj in zip(items, answers, strict=True)]
-        for new in shown:
-            self._kept.put(new)
+    async def _ask_once(self, stored: StoredObject) -> StoredObject:
+        """What a webhook makes of an object; it is asked once, however many lists and watches want that at a time."""
+        place = stored.key, stored.resource_version
+        while (asked := self._asked.get(place)) is not None:
+            await asyncio.wait([asked])
+            if not asked.cancelled():
+                return asked.result()
+        if (kept := self._kept.get(stored)) is not None:
+            return kept
+        asking = self._asked[place] = asyncio.get_running_loop().create_future()
+        try:
+            shown = await self._ask(stored)
+        except ApiError as error:
+            asking.set_exception(error)
+            asking.exception()  # perhaps nobody waits for it
+            raise
+        else:
+            asking.set_result(shown)
+            return shown
+        finally:
+            del self._asked[place]
+            asking.cancel()  # unless it is done: somebody who waits asks next
+
+    async def _ask(self, stored: StoredObject) -> StoredObject:
+        converted = await self._converter.convert(_without_version(stored.data()), self._shown.gvk.group_version)
+        shown = self.wrap(stored, converted)
+        self._kept.put(shown)
         return shown
 
     async def _to_storage(self, obj: Object) -> Object:
         if self._shown is self._stored:
             return obj
-        (converted,) = await self._converter.convert([_without_version(obj)], self._stored.gvk.group_version)
+        converted = await self._converter.convert(_without_version(obj), self._stored.gvk.group_version)
         return self._stored.on_read(converted)
 
     async def rehearse(self, obj: Object) -> Object:
@@ -161,7 +190,7 @@ class VersionedStorage:
         if self._shown is self._stored:
             return obj
         stored = await self._to_storage(orjson.loads(orjson.dumps(obj)))
-        (shown,) = await self._converter.convert([stored], self._shown.gvk.group_version)
+        shown = await self._converter.convert(stored, self._shown.gvk.group_version)
         self._shown.prune(shown)
         return shown
 
