@@ -64,7 +64,27 @@ def test_what_a_json_patch_leads_into_of_its_own_values_is_sorted() -> None:
     assert list(found["spec"]["x"]["z"]) == ["d", "c"]
 
 
-def test_copied_numbers_are_shown_as_they_were_sent_and_tests_are_not_made_again() -> None:
+def test_copies_stay_as_their_originals_are_and_tests_lead_into_what_they_look_at() -> None:
+    operations = [
+        {"op": "add", "path": "/spec/z", "value": {"d": {"b": 1, "a": 2}, "c": 3}},
+        {"op": "test", "path": "/spec/z/c", "value": 3},
+        {"op": "copy", "from": "/spec/z", "path": "/spec/y"},
+        {"op": "copy", "from": "/spec/containers/0", "path": "/spec/containers/-"},
+    ]
+    found = outcome_in_order(JsonPatch(json.dumps(operations).encode()), BEFORE)
+    assert list(found["spec"]) == ["containers", "dnsPolicy", "hostPID", "y", "z"]
+    assert [list(found["spec"][name]) for name in "yz"] == [["c", "d"]] * 2
+    assert [list(found["spec"][name]["d"]) for name in "yz"] == [["b", "a"]] * 2
+    assert [list(container) for container in found["spec"]["containers"]] == [["name", "image", "resources"]] * 2
+
+
+def test_a_value_in_place_of_the_whole_is_sorted_itself() -> None:
+    operations = [{"op": "replace", "path": "", "value": {"kind": "Pod", "apiVersion": "v1", "a": {"z": 1, "b": 2}}}]
+    found = outcome_in_order(JsonPatch(json.dumps(operations).encode()), BEFORE)
+    assert (list(found), list(found["a"])) == (["a", "apiVersion", "kind"], ["z", "b"])
+
+
+def test_numbers_are_shown_as_they_were_sent_whether_they_are_copied_or_tested() -> None:
     body = b"""[
         {"op": "add", "path": "/a", "value": {"x": 1.50}},
         {"op": "test", "path": "/a/x", "value": 1.5},

@@ -64,7 +64,6 @@ class JsonPatch:
         self.operations: list[dict[str, Any]] = operations
         self._expected = _expected(body, operations)
         self._repeated = read_pairs(body) if operations and repeats_fields(body, operations) else None
-        self._read: Callable[[bytes], Any] = orjson.loads
 
     @classmethod
     def lenient(cls, body: bytes) -> JsonPatch:
@@ -96,13 +95,9 @@ class JsonPatch:
 
     @classmethod
     def as_written(cls, body: bytes) -> JsonPatch:
-        """The patch with the numbers of a document as they are written, for errors about an object that it has changed.
-
-        Its tests are left out: they have passed.
-        """
+        """The patch with the numbers of a document as they are written, for `outcome`. The document can be read."""
         patch = cls(b"null")
-        patch.operations = [each for each in read_as_written(body) or () if each and each.get("op") != "test"]
-        patch._read = read_as_written
+        patch.operations = [{} if each is None else each for each in read_as_written(body) or ()]
         return patch
 
     def strict_errors(self) -> list[str]:
@@ -128,11 +123,21 @@ class JsonPatch:
 
     def result(self, document: Any) -> Any:
         """The patched document, which may share parts with the one given. Raises PatchError."""
-        holder = _Document(document, self._read)
+        holder = _Document(document)
         for index, operation in enumerate(self.operations):
             if index in self._expected:
                 operation = {**operation, "value": self._expected[index]}
             holder.apply(operation)
+        return holder.root
+
+    def outcome(self, document: Any, copied: Callable[[Any], Any]) -> Any:
+        """The patched document, once more: its tests have passed. `copied` makes the copies. Raises as `apply` does."""
+        holder = _Repeated(document, copied)
+        try:
+            for operation in self.operations:
+                holder.apply(operation)
+        except PatchError:
+            raise does_not_apply() from None
         return holder.root
 
 
@@ -205,10 +210,8 @@ def _check_operation(operation: Any) -> None:
 class _Document:
     """The document while operations change it. Containers are copied before their first change."""
 
-    def __init__(self, root: Any, read: Callable[[bytes], Any]) -> None:
-        """`read` reads the JSON of what is copied."""
+    def __init__(self, root: Any) -> None:
         self.root = root
-        self._read = read
         self._own: set[int] = set()
         self._copied = 0
 
@@ -290,13 +293,14 @@ class _Document:
         place = self._place(path)
         if place is None:
             raise PatchError(f"copy operation does not apply: doc is missing destination path: {path}: {_MISSING}")
-        encoded = write_as_written(None if value is _ABSENT else value)
+        value = None if value is _ABSENT else value
+        encoded = write_as_written(value)
         self._copied += len(encoded)
         if self._copied > _MAX_COPIED_BYTES:
             size = f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}"
             raise PatchError(f"{size}, exceeding the limit {_MAX_COPIED_BYTES}")
         try:
-            self._insert(*place, self._read(encoded))
+            self._insert(*place, self._copy_of(value, encoded))
         except _Wrong as problem:
             raise PatchError(f"error while adding value during copy: {problem}") from None
 
@@ -312,8 +316,14 @@ class _Document:
                 raise PatchError(f"error in test for path: '{path}': {problem}") from None
         else:
             value = self.root
-        if not _equal(None if value is _ABSENT else value, operation.get("value")):
+        if not self._passes(None if value is _ABSENT else value, operation.get("value")):
             raise FailedTest(f"testing value {path} failed: test failed")
+
+    def _copy_of(self, value: Any, encoded: bytes) -> Any:
+        return orjson.loads(encoded)
+
+    def _passes(self, value: Any, expected: Any) -> bool:
+        return _equal(value, expected)
 
     # -- walking ----------------------------------------------------------------------------------------------
 
@@ -361,6 +371,20 @@ class _Document:
         if not -end <= at < end:
             raise _Wrong(f"Unable to access invalid index: {at}: {_INVALID_INDEX}")
         parent.insert(at + end if at < 0 else at, value)
+
+
+class _Repeated(_Document):
+    """A document to which a patch is applied once more, so that its tests need but be walked to."""
+
+    def __init__(self, root: Any, copied: Callable[[Any], Any]) -> None:
+        super().__init__(root)
+        self._copied_by = copied
+
+    def _copy_of(self, value: Any, encoded: bytes) -> Any:
+        return self._copied_by(value)
+
+    def _passes(self, value: Any, expected: Any) -> bool:
+        return True
 
 
 _ACTIONS = {

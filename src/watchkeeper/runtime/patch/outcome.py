@@ -6,7 +6,7 @@ What lies beside the way stays the text that it was, be it from the encoder of G
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from watchkeeper.meta.field import escape_html
@@ -19,11 +19,21 @@ Object = dict[str, Any]
 
 def outcome_in_order(patch: JsonPatch | MergePatch, before: Object) -> Any:
     """The patched object. `before` is in the order of its text, and is not changed. Raises ApiError."""
-    texts: list[Any] = [before]
+    kept: dict[int, Object] = {}
+
+    def keep(text: Any) -> Any:
+        kept.update((id(each), each) for each in _objects(text))
+        return text
+
+    keep(before)
     if isinstance(patch, JsonPatch):
-        texts += [operation.get("value") for operation in patch.operations]
-    kept = {id(each) for text in texts for each in _objects(text)}
-    return _sorted_but(patch.apply(before), kept)
+        for operation in patch.operations:
+            keep(operation.get("value"))
+        outcome = patch.outcome(before, lambda value: keep(_sorted_but(value, kept)))
+    else:
+        outcome = patch.apply(before)
+    kept.pop(id(outcome), None)  # the whole is taken apart in any case
+    return _sorted_but(outcome, kept)
 
 
 def outcome_text(outcome: Any) -> str:
@@ -41,7 +51,7 @@ def _objects(value: Any) -> Iterator[Object]:
             yield from _objects(item)
 
 
-def _sorted_but(value: Any, kept: set[int]) -> Any:
+def _sorted_but(value: Any, kept: Container[int]) -> Any:
     if value.__class__ is dict:
         names = value if id(value) in kept else sorted(value)
         return {name: _sorted_but(value[name], kept) for name in names}
