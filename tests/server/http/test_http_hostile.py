@@ -75,21 +75,33 @@ def test_is_refused_and_the_connection_ends(what):
     assert asyncio.run(run()) == (expected, "close", True)
 
 
+TEA, GZIP = b"Expect: tea\r\n", b"Transfer-Encoding: gzip\r\n"
+
+
 @pytest.mark.parametrize(
-    ("hosts", "why"),
+    ("path", "headers", "status", "body"),
     [
-        (b"", "missing required Host header"),
-        (b"Host: a\r\nHost: b\r\n", "too many Host headers"),
-        (b"Host: a/b\r\n", "malformed Host header"),
+        (b"/", b"", "400 Bad Request: missing required Host header", None),
+        (b"/", b"Host: a/b\r\n", "400 Bad Request: malformed Host header", None),
+        (b"/", TEA + b"Host: a/b\r\n", "400 Bad Request: malformed Host header", None),
+        (b"/", b"Host: a\r\nHost: b/c\r\n", "400 Bad Request", None),
+        (b"/%", b"Host: a/b\r\n", "400 Bad Request", None),
+        (b"/%", b"", "400 Bad Request", None),
+        (b"/%", b"Host: a\r\n" + GZIP, "400 Bad Request", None),
+        (b"/", b"Host: a\r\nHost: b\r\n" + GZIP, "400 Bad Request", None),
+        (b"/", b"Host: a/b\r\n" + TEA + GZIP, "501 Not Implemented", "Unsupported transfer encoding"),
+        (b"/", b"Host: a\r\n" + TEA, "417 Expectation Failed", ""),
     ],
 )
-def test_what_is_wrong_with_a_host_is_told(hosts, why):
+def test_of_several_faults_the_first_is_told_in_the_words_of_go(path, headers, status, body):
     async def run():
         async with serving(echo) as (_, port), connected(port) as client:
-            await client.send(b"GET / HTTP/1.1\r\n" + hosts + b"\r\n")
-            return (await client.answer())[2]
+            await client.send(b"POST %b HTTP/1.1\r\n%b\r\n" % (path, headers))
+            return await client.reader.read()
 
-    assert asyncio.run(run()).decode() == f"400 Bad Request: {why}"
+    head, _, text = asyncio.run(run()).decode().partition("\r\n\r\n")
+    assert head.partition("\r\n")[0] == f"HTTP/1.1 {status}"
+    assert text == (status if body is None else body)
 
 
 def test_an_escape_in_a_query_is_nobodys_business_here():

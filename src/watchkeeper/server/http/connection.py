@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote
 
 import httptools
@@ -20,19 +20,32 @@ if TYPE_CHECKING:
 
 _LINGER_SECONDS = 1.0
 _VERSIONS = frozenset(("1.0", "1.1"))
-_Refusal = tuple[int, str]
-_BAD_REQUEST: _Refusal = (400, "400 Bad Request")
-_NO_HOST: _Refusal = (400, "400 Bad Request: missing required Host header")
-_MANY_HOSTS: _Refusal = (400, "400 Bad Request: too many Host headers")
-_NO_HOST_NAME: _Refusal = (400, "400 Bad Request: malformed Host header")
-_EXPECTATION_FAILED: _Refusal = (417, "417 Expectation Failed")
-_NOT_IMPLEMENTED: _Refusal = (501, "501 Not Implemented: unsupported transfer encoding")
 _other_method = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?= )").match
 _may_be_host = re.compile(rb"[A-Za-z0-9!$%&'()*+,\-.:;=\[\]_~]*").fullmatch
 _bad_escape = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 _STAND_IN = b"REPORT"
 """A method without meaning here that the parser knows, for those that it does not know: HTTP lets them be any token."""
 _ASGI = {"version": "3.0", "spec_version": "2.4"}
+
+
+class _Refusal(NamedTuple):
+    """How an answer begins that refuses a request, and its body. Of several the one of the lowest rank is told."""
+
+    rank: int
+    status: str
+    body: str
+
+
+def _bad_request(rank: int, status: str) -> _Refusal:
+    return _Refusal(rank, status, status)
+
+
+_BAD_REQUEST = _bad_request(0, "400 Bad Request")
+_NOT_IMPLEMENTED = _Refusal(1, "501 Not Implemented", "Unsupported transfer encoding")
+_NO_HOST = _bad_request(2, "400 Bad Request: missing required Host header")
+_NO_HOST_NAME = _bad_request(2, "400 Bad Request: malformed Host header")
+_EXPECTATION_FAILED = _Refusal(3, "417 Expectation Failed", "")
+_HEAD_TOO_LARGE = _bad_request(0, "431 Request Header Fields Too Large")
 
 
 class Connection(asyncio.Protocol):
@@ -167,7 +180,7 @@ class Connection(asyncio.Protocol):
             self._refuse_nonsense()
             return
         if self._in_head and self._head_size > self.limits.head_size:
-            self.write(wire.plain_answer(431, "431 Request Header Fields Too Large"))
+            self._refuse(_HEAD_TOO_LARGE)
             self.close()
             return
         if self._to_start is not None:
@@ -200,8 +213,11 @@ class Connection(asyncio.Protocol):
             self._pause_reading()
             return
         if current is None or self._to_start is not None:
-            self.write(wire.plain_answer(*(self._refusal or _BAD_REQUEST)))
+            self._refuse(self._refusal or _BAD_REQUEST)
         self.close()
+
+    def _refuse(self, refusal: _Refusal) -> None:
+        self.write(wire.plain_answer(refusal.status, refusal.body))
 
     def pause_writing(self) -> None:
         """The client takes less than we send."""
@@ -235,15 +251,19 @@ class Connection(asyncio.Protocol):
         name = name.lower()
         if name == b"host":
             self._hosts += 1
-            if _may_be_host(value) is None and self._refusal is None:
-                self._refusal = _NO_HOST_NAME
+            if _may_be_host(value) is None:
+                self._note(_NO_HOST_NAME)
         elif name == b"expect":
             self._expect_continue = value.lower() == b"100-continue"
             if not self._expect_continue:
-                self._refusal = _EXPECTATION_FAILED
+                self._note(_EXPECTATION_FAILED)
         elif name == b"transfer-encoding" and value.lower() != b"chunked":
-            self._refusal = _NOT_IMPLEMENTED
+            self._note(_NOT_IMPLEMENTED)
         self._headers.append((name, value))
+
+    def _note(self, refusal: _Refusal) -> None:
+        if self._refusal is None or refusal.rank < self._refusal.rank:
+            self._refusal = refusal
 
     def on_headers_complete(self) -> None:
         """Everything but the body is known."""
@@ -254,7 +274,8 @@ class Connection(asyncio.Protocol):
         parser = self._parser
         method, self._other_method = self._other_method or parser.get_method().decode("ascii"), ""
         version = parser.get_http_version()
-        self._refusal = self._refusal or self._fault_of_head(version)
+        if (fault := self._fault_of_head(version)) is not None:
+            self._note(fault)
         if self._refusal is not None:
             raise ValueError(self._refusal)
         exchange = Exchange(
@@ -278,13 +299,11 @@ class Connection(asyncio.Protocol):
             self._pause_reading()
 
     def _fault_of_head(self, version: str) -> _Refusal | None:
-        if self._hosts > 1:
-            return _MANY_HOSTS
-        if version == "1.1" and not self._hosts:
-            return _NO_HOST
-        if version not in _VERSIONS or (b"%" in self._url and _bad_escape(self._url.partition(b"?")[0])):
+        if version not in _VERSIONS or self._hosts > 1:
             return _BAD_REQUEST
-        return None
+        if b"%" in self._url and _bad_escape(self._url.partition(b"?")[0]):
+            return _BAD_REQUEST
+        return _NO_HOST if version == "1.1" and not self._hosts else None
 
     def _scope(self, method: str, version: str, exchange: Exchange) -> dict[str, Any]:
         target = self._url

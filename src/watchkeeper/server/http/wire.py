@@ -37,11 +37,14 @@ def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     return lines
 
 
-def plain_answer(status: int, text: str) -> bytes:
-    """A whole answer that closes the connection, for requests that never reach the application."""
+def plain_answer(status: str, text: str) -> bytes:
+    """A whole answer that closes the connection, for requests that never reach the application.
+
+    `status` is a code and what is to be said of it.
+    """
     body = text.encode()
     head = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
-    return STATUS_LINES[status] + head + body
+    return f"HTTP/1.1 {status}\r\n".encode() + head + body
 
 
 class LastChunk:
