@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from watchkeeper.apis.protobuf import object_of
-from watchkeeper.runtime.protobuf import MAGIC, ProtobufError
+from watchkeeper.runtime.protobuf import MAGIC, ProtobufError, read_envelope
 
 
 def field(number: int, value: bytes | int) -> bytes:
@@ -96,3 +96,24 @@ def test_bytes_that_are_no_object_are_refused(data: bytes, words: str) -> None:
     with pytest.raises(ProtobufError) as caught:
         object_of(data)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"\x08\x01", "proto: wrong wireType = 0 for field TypeMeta"),
+        (b"\x0a\x02\x08\x01", "proto: wrong wireType = 0 for field APIVersion"),
+        (b"\x0a\x02\x10\x01", "proto: wrong wireType = 0 for field Kind"),
+        (b"\x10\x01", "proto: wrong wireType = 0 for field Raw"),
+        (b"\x18\x01", "proto: wrong wireType = 0 for field ContentEncoding"),
+        (b"\x20\x01", "proto: wrong wireType = 0 for field ContentType"),
+        (b"\x0c", "proto: Unknown: wiretype end group for non-group"),
+        (b"\x0a\x01\x0c", "proto: TypeMeta: wiretype end group for non-group"),
+        (b"\x02\x00", "proto: Unknown: illegal tag 0 (wire type 2)"),
+        (b"\x2e", "proto: illegal wireType 6"),
+    ],
+)
+def test_what_is_wrong_with_an_envelope_is_told_in_the_words_of_go(content: bytes, why: str) -> None:
+    with pytest.raises(ProtobufError) as refused:
+        read_envelope(MAGIC + content)
+    assert str(refused.value) == why

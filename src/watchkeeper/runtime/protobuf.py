@@ -23,7 +23,10 @@ NO_MAGIC = f"provided data does not appear to be a protobuf message, expected pr
 
 META = "k8s.io.apimachinery.pkg.apis.meta.v1."
 EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_VARINT, _FIXED64, _BYTES, _END_GROUP, _FIXED32 = 0, 1, 2, 4, 5
+_ENVELOPE = {1: "TypeMeta", 2: "Raw", 3: "ContentEncoding", 4: "ContentType"}
+_TYPE_META = {1: "APIVersion", 2: "Kind"}
+"""Numbers and names in Go of the fields of what an object is sent in, which says what it is."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_DEPTH = 200
 
@@ -61,7 +64,7 @@ class ProtobufReader:
             raise ProtobufError("nested too deeply")
         table = self._messages[name]
         obj: Object = {}
-        for number, wire, raw in _records(data):
+        for number, wire, raw in _records(data, name):
             entry = table.get(number)
             if entry is None:
                 continue
@@ -77,7 +80,7 @@ class ProtobufReader:
                 else:
                     obj[field] = self._value(kind, wire, raw, depth)
             except _WrongWire as error:
-                raise ProtobufError(f"proto: wrong wireType = {error} for field {_go_name(field, kind)}") from None
+                raise _wrong_wire(error, _go_name(field, kind)) from None
         return obj
 
     def _value(self, kind: str, wire: int, raw: Any, depth: int) -> Any:
@@ -169,18 +172,27 @@ def read_envelope(data: bytes) -> tuple[str, str, bytes]:
         raise ProtobufError(NO_MAGIC)
     if data == MAGIC:
         raise ProtobufError("empty body")
-    api_version = kind = ""
-    message = b""
     try:
-        for number, wire, raw in _records(data[len(MAGIC) :]):
-            if number == 1:
-                named = {at: _length_delimited(value, how) for at, how, value in _records(_length_delimited(raw, wire))}
-                api_version, kind = named.get(1, b"").decode(), named.get(2, b"").decode()
-            elif number == 2:
-                message = _length_delimited(raw, wire)
+        envelope = _fields(data[len(MAGIC) :], "Unknown", _ENVELOPE)
+        named = _fields(envelope.get(1, b""), "TypeMeta", _TYPE_META)
+        return named.get(1, b"").decode(), named.get(2, b"").decode(), envelope.get(2, b"")
     except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise ProtobufError(str(error)) from None
-    return api_version, kind, message
+
+
+def _fields(data: bytes, name: str, fields: Mapping[int, str]) -> dict[int, bytes]:
+    """By number, the values of a message whose fields are bytes or messages. `fields`: their names in Go."""
+    found: dict[int, bytes] = {}
+    for number, wire, raw in _records(data, name):
+        if number in fields:
+            if wire != _BYTES:
+                raise _wrong_wire(wire, fields[number])
+            found[number] = raw
+    return found
+
+
+def _wrong_wire(wire: object, field: str) -> ProtobufError:
+    return ProtobufError(f"proto: wrong wireType = {wire} for field {field}")
 
 
 def _go_name(field: str, kind: str) -> str:
@@ -190,13 +202,17 @@ def _go_name(field: str, kind: str) -> str:
     return field[0].upper() + field[1:]
 
 
-def _records(data: bytes) -> list[tuple[int, int, Any]]:
-    """Number, wire type and value of each field: an int for varints, else bytes."""
+def _records(data: bytes, name: str = "") -> list[tuple[int, int, Any]]:
+    """Number, wire type and value of each field of a message: an int for varints, else bytes."""
     found: list[tuple[int, int, Any]] = []
     at, end = 0, len(data)
     while at < end:
         key, at = _varint(data, at)
-        wire = key & 7
+        number, wire = key >> 3, key & 7
+        if wire == _END_GROUP:
+            raise ProtobufError(f"proto: {name.rpartition('.')[2]}: wiretype end group for non-group")
+        if not number:
+            raise ProtobufError(f"proto: {name.rpartition('.')[2]}: illegal tag {number} (wire type {wire})")
         value: Any
         if wire == _VARINT:
             value, at = _varint(data, at)
@@ -207,10 +223,10 @@ def _records(data: bytes) -> list[tuple[int, int, Any]]:
             length = 8 if wire == _FIXED64 else 4
             value, at = data[at : at + length], at + length
         else:
-            raise ProtobufError(f"unknown wire type {wire}")
+            raise ProtobufError(f"proto: illegal wireType {wire}")
         if at > end:
             raise ProtobufError("unexpected EOF")
-        found.append((key >> 3, wire, value))
+        found.append((number, wire, value))
     return found
 
 
