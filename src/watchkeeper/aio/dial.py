@@ -23,10 +23,13 @@ async def dial_problem(host: str, port: int, *, timeout: float = DIAL_TIMEOUT) -
     return ""
 
 
-async def addresses_of(host: str) -> list[str]:
-    """The addresses of a host. Raises ValueError telling that there is no such host."""
+async def addresses_of(host: str, *, timeout: float = DIAL_TIMEOUT) -> list[str]:
+    """The addresses of a host. Raises ValueError telling that there is no such host, or that nobody knows in time."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        async with asyncio.timeout(timeout):
+            found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except TimeoutError:
+        raise ValueError(f"lookup {host}: i/o timeout") from None
     except (OSError, UnicodeError):
         raise ValueError(f"lookup {host}: no such host") from None
     return [str(address[0]) for *_, address in found]
