@@ -91,10 +91,11 @@ def test_who_applies_other_values_meets_the_server(server: Handle) -> None:
     assert refused.value.answer["message"] == told
 
 
-def test_the_day_since_when_tokens_are_tracked_is_a_day() -> None:
+@pytest.mark.parametrize("since", ["yesterday", "", "2024-1-5", "20240105", "2024-02-30", "2024-01-05T00:00:00Z"])
+def test_the_day_since_when_tokens_are_tracked_is_a_day(since: str) -> None:
     today = tracking()
     assert reconciled(today, today) is None
-    assert reconciled({**today, "data": {"since": "yesterday", "x": "y"}}, today) == {
+    assert reconciled({**today, "data": {"since": since, "x": "y"}}, today) == {
         **today,
         "data": {**today["data"], "x": "y"},
     }

@@ -28,8 +28,11 @@ def tracking() -> Object:
 def reconciled(stored: Object, expected: Object) -> Object | None:
     """The stored ConfigMap with a day; None if it has one."""
     data = stored.get("data") or {}
+    return None if _is_day(data.get(SINCE, "")) else {**stored, "data": {**data, SINCE: expected["data"][SINCE]}}
+
+
+def _is_day(text: str) -> bool:
     try:
-        datetime.datetime.strptime(data.get(SINCE, ""), "%Y-%m-%d")
+        return datetime.date.fromisoformat(text).isoformat() == text
     except ValueError:
-        return {**stored, "data": {**data, SINCE: expected["data"][SINCE]}}
-    return None
+        return False
