@@ -78,6 +78,14 @@ def test_the_heap_is_joined_at_first_and_when_it_has_grown(monkeypatch: pytest.M
     assert joined == [5.0, 6.0, 5.0]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="maps are there in Linux")
+def test_names_of_files_need_not_be_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "maps").write_bytes(b"7f0000000000-7f0000400000 r--s 00000000 fe:00 7       /tmp/\xff\n")
+    monkeypatch.setattr(huge_pages, "_MAPS", tmp_path / "maps")
+    huge_pages.join_heap()
+    assert list(huge_pages.heap((tmp_path / "maps").read_text(errors="replace").splitlines())) == []
+
+
 @needs_huge_pages
 def test_memory_of_a_process_is_joined_and_keeps_what_it_held() -> None:
     program = """

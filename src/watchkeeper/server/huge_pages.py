@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import mmap
 import re
 import sys
@@ -83,9 +82,11 @@ def join_heap() -> None:
     Copies what is not joined yet, at about 1 GB/s and without the interpreter's lock. What the system refuses stays as
     it is: it may have no memory in pieces of that size.
     """
+    import ctypes  # once the server has started
+
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    with contextlib.suppress(OSError), _MAPS.open() as maps:
+    with contextlib.suppress(OSError), _MAPS.open(errors="replace") as maps:
         for start, end in list(heap(maps)):
             madvise(start, end - start, _MADV_HUGEPAGE)
             madvise(start, end - start, _MADV_COLLAPSE)
