@@ -104,6 +104,10 @@ def test_pods_are_counted_anew_when_they_get_a_deadline_or_are_resized(tmp_path:
             await request("PATCH", f"{pods}/p", {"spec": {"activeDeadlineSeconds": 99}})
             await used("lasting", {"pods": "0", "requests.cpu": "0"})
             await used("ending", {"pods": "1", "requests.cpu": "2"})
+            scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["no label"]}
+            spec = {"hard": {"pods": "3"}, "scopeSelector": {"matchExpressions": [scope]}}
+            await request("POST", QUOTAS, {"metadata": {"name": "unknowable"}, "spec": spec})
+            await used("unknowable", {"pods": "0"})
         finally:
             await server.stop()
 

@@ -23,6 +23,7 @@ from watchkeeper.controllers.loopback import Loopback
 from watchkeeper.endpoints.scope import ServedResource
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.meta.labels import SelectorError
 from watchkeeper.storage.interface import StoredObject
 
 log = logging.getLogger(__name__)
@@ -206,10 +207,15 @@ class ResourceQuotaController:
 
 
 def _sum(evaluator: Evaluator, quota: Object, objects: Sequence[Object]) -> Amounts:
+    """What objects in all scopes use; as in the reference, none count from one on whose scope cannot be told."""
     total: Amounts = {}
     selectors = scopes_of(quota)
     for obj in objects:
-        if all(evaluator.in_scope(selector, obj) for selector in selectors):
+        try:
+            inside = [evaluator.in_scope(selector, obj) for selector in selectors]
+        except SelectorError:
+            break
+        if all(inside):
             total = amounts.add(total, evaluator.usage(obj))
     return total
 
