@@ -18,8 +18,6 @@ import orjson
 
 MAGIC = b"k8s\x00"
 """What every object in protobuf begins with; a runtime.Unknown follows."""
-NO_MAGIC = f"provided data does not appear to be a protobuf message, expected prefix [{' '.join(map(str, MAGIC))}]"
-"""What is wrong with other data."""
 
 META = "k8s.io.apimachinery.pkg.apis.meta.v1."
 EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
@@ -169,7 +167,8 @@ class ProtobufReader:
 def read_envelope(data: bytes) -> tuple[str, str, bytes]:
     """apiVersion, kind and message of an object in protobuf. Raises ProtobufError."""
     if not data.startswith(MAGIC):
-        raise ProtobufError(NO_MAGIC)
+        prefix = " ".join(map(str, MAGIC))
+        raise ProtobufError(f"provided data does not appear to be a protobuf message, expected prefix [{prefix}]")
     if data == MAGIC:
         raise ProtobufError("empty body")
     try:

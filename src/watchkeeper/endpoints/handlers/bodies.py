@@ -14,7 +14,7 @@ from watchkeeper.meta.errors import ApiError, bad_request
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.codec import check_strict, check_version, decode_body, decode_options, unrecognized
-from watchkeeper.runtime.protobuf import MAGIC, NO_MAGIC, ProtobufError, read_envelope
+from watchkeeper.runtime.protobuf import ProtobufError, read_envelope
 from watchkeeper.runtime.strict import warnings_of
 
 Object = dict[str, Any]
@@ -44,16 +44,14 @@ def read_object(request: Request, scope: Scope, body: bytes, media_type: str, pa
 
 def _read_object(request: Request, scope: Scope, body: bytes, media_type: str, params: WriteParams) -> Object:
     strict = params.field_validation != "Ignore" and media_type != PROTOBUF
-    if media_type == PROTOBUF and not body.startswith(MAGIC):
-        raise unrecognized(scope.kind, body, NO_MAGIC if body else "empty data")
     if media_type == PROTOBUF:
         try:
-            read_envelope(body)
+            envelope = read_envelope(body)
         except ProtobufError as error:
-            raise unrecognized(scope.kind, body, str(error)) from None
+            raise unrecognized(scope.kind, body, str(error) if body else "empty data") from None
         gvk = scope.kind.gvk
         try:
-            body = as_text(body, gvk)
+            body = as_text(envelope, gvk)
         except ProtobufError as error:
             text = f'{gvk.kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: {error}'
             raise bad_request(text) from None
@@ -72,18 +70,18 @@ def read_delete_options(body: bytes, media_type: str, scope: Scope) -> Object:
     kind = scope.services.scheme.kind(DELETE_OPTIONS)
     if media_type == PROTOBUF:
         try:
-            body = as_text(body, DELETE_OPTIONS)
+            body = as_text(read_envelope(body), DELETE_OPTIONS)
         except ProtobufError as error:
             raise bad_request(str(error)) from None
     return decode_options(kind, body, yaml=media_type == YAML)
 
 
-def as_text(body: bytes, expected: GroupVersionKind) -> bytes:
-    """A body in protobuf as JSON; what it does not say of its kind and version is taken to be as expected.
+def as_text(envelope: tuple[str, str, bytes], expected: GroupVersionKind) -> bytes:
+    """An object in protobuf as JSON; what it does not say of its kind and version is taken to be as expected.
 
     Of another kind that does not decode no more is told than which it is. Raises ProtobufError.
     """
-    api_version, kind, message = read_envelope(body)
+    api_version, kind, message = envelope
     kind, api_version = kind or expected.kind, api_version or expected.api_version
     try:
         return orjson.dumps(object_in(api_version, kind, message))
