@@ -38,6 +38,8 @@ _AT_ONCE = 8
 """How many objects of a list or watch are out for conversion at a time."""
 KEPT_BYTES = 32 << 20
 """How much of what webhooks made is kept for each version."""
+_AROUND = 900
+"""Bytes that keeping an object takes besides its text: keys, attributes and what holds them together."""
 _ALWAYS_KNOWN = frozenset({"metadata.name", "metadata.namespace"})
 
 
@@ -67,11 +69,15 @@ class KeptObjects:
         """Keep a converted object in place of what was made of an earlier state."""
         old = self._objects.pop(shown.key, None)
         if old is not None:
-            self._size -= len(old.tail)
+            self._size -= _size_of(old)
         self._objects[shown.key] = shown
-        self._size += len(shown.tail)
+        self._size += _size_of(shown)
         while self._size > self._limit:
-            self._size -= len(self._objects.pop(next(iter(self._objects))).tail)
+            self._size -= _size_of(self._objects.pop(next(iter(self._objects))))
+
+
+def _size_of(shown: StoredObject) -> int:
+    return len(shown.tail) + _AROUND
 
 
 class VersionedStorage:
