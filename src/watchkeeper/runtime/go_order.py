@@ -10,13 +10,16 @@ from watchkeeper.runtime.schema import Schema, SchemaType
 
 def in_go_order(value: Any, schema: Schema) -> Any:
     """JSON with its fields in the order of its type, and the keys of maps sorted."""
+    element = schema.element
     if isinstance(value, dict):
         if schema.type is SchemaType.STRUCT:
             return _in_field_order(value, schema)
-        if schema.type is SchemaType.MAP and schema.element is not None:
-            return {key: in_go_order(value[key], schema.element) for key in sorted(value)}
-    elif isinstance(value, list) and schema.type is SchemaType.LIST and schema.element is not None:
-        return [in_go_order(item, schema.element) for item in value]
+        if element is not None:
+            if schema.type is SchemaType.ANY:  # what may be one thing or several
+                return in_go_order(value, element)
+            return {key: in_go_order(value[key], element) for key in sorted(value)}
+    elif isinstance(value, list) and element is not None:
+        return [in_go_order(item, element) for item in value]
     return in_key_order(value)
 
 

@@ -29,6 +29,17 @@ def test_what_the_encoder_wrote_is_in_the_order_of_its_types() -> None:
     assert list(BEFORE["spec"]["containers"][0]) == ["name", "image", "resources"]
 
 
+def test_a_schema_within_a_schema_is_in_the_order_of_its_type() -> None:
+    definition = kind_schema(GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"))
+    text = {"enum": ["x"], "type": "string"}
+    schema = {"items": text, "additionalProperties": text, "allOf": [text], "properties": {"b": text, "a": text}}
+    stored = {"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}}
+    shown = in_go_order(stored, definition)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert list(shown["properties"]) == ["a", "b"]
+    within = [shown["items"], shown["additionalProperties"], *shown["allOf"], *shown["properties"].values()]
+    assert [list(each) for each in within] == [["type", "enum"]] * 5
+
+
 @pytest.mark.parametrize(
     ("patch", "metadata", "spec"),
     [
