@@ -207,6 +207,8 @@ class _Merge(_Patch):
             if not expected.builtin:
                 self._check_said_kind(changed)
                 return  # validation knows better words for other kinds
+            if changed.get("kind") == gvk.kind and changed.get("apiVersion") == gvk.api_version:
+                return
             if self.patch_type == STRATEGIC_PATCH:
                 self._check_texts(changed, current)
             elif changed.get("apiVersion") in (None, "") and not self.scope.of_custom:
