@@ -143,9 +143,9 @@ def test_where_somebody_listens_it_is_said_that_nothing_is_passed_on(server: Han
         assert told(ask(server, path)) == (503, message)
 
 
-def test_the_root_of_what_is_proxied_has_a_slash(server: Handle, own: str) -> None:
+@pytest.mark.usefixtures("own")
+def test_the_root_of_what_is_proxied_has_a_slash(server: Handle) -> None:
     answer = ask(server, "/api/v1/nodes/own/proxy?a=b")
-    assert own
     assert (answer.status_code, answer.headers["location"]) == (301, "/api/v1/nodes/own/proxy/?a=b")
     assert answer.content == b""
 
