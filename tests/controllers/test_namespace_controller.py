@@ -105,6 +105,25 @@ def test_a_namespace_that_is_not_to_orphan_deletes_its_dependents_first(server: 
     assert answer["metadata"]["finalizers"] == ["example.com/hold", "foregroundDeletion"]
 
 
+def test_what_is_served_at_an_older_version_alone_goes_with_its_namespace() -> None:
+    old = ("autoscaling/v2=false",)
+    with Server(insecure_http=True, controllers=("namespace",), runtime_config=old) as server:
+        server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "old"}})
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+        scaler = {"metadata": {"name": "a"}, "spec": {"maxReplicas": 1, "scaleTargetRef": target}}
+        server.request("POST", "/apis/autoscaling/v1/namespaces/old/horizontalpodautoscalers", scaler)
+        server.request("DELETE", "/api/v1/namespaces/old")
+
+        def is_gone() -> bool:
+            try:
+                server.request("GET", "/api/v1/namespaces/old")
+            except RequestFailed as error:
+                return error.status == 404
+            return False
+
+        assert eventually(is_gone)
+
+
 def test_conditions_of_others_stay_in_their_places() -> None:
     foreign = {"type": "Example", "status": "True"}
     old = {"type": LEFT, "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z", "reason": "r", "message": "m"}

@@ -141,8 +141,7 @@ class NamespaceController:
             try:
                 before = (await self._api.list(resource, name)).items
                 if before:
-                    if resource.scope.is_hub:  # others are the objects of another group once more
-                        await self._api.delete_collection(resource, name)
+                    await self._api.delete_collection(resource, name)
                     left = (await self._api.list(resource, name)).items
                     self._count(resource, left, remaining)
                     if left and not _may_still_go(before, left, deleted_at):
