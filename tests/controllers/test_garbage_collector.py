@@ -219,3 +219,13 @@ def deleted_when_free(server: Handle, path: str) -> bool:
     except RequestFailed as error:
         return error.status == 404
     return True
+
+
+def test_what_is_served_at_an_older_version_alone_is_collected() -> None:
+    old = ("autoscaling/v2=false",)
+    with Server(insecure_http=True, controllers=("garbage-collector",), runtime_config=old) as server:
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+        metadata = {"name": "a", "ownerReferences": [absent("Secret", "v1")]}
+        path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+        server.request("POST", path, {"metadata": metadata, "spec": {"maxReplicas": 1, "scaleTargetRef": target}})
+        assert eventually(lambda: not exists(server, f"{path}/a"))

@@ -113,10 +113,8 @@ class GarbageCollector:
             self._unseen.discard(key)
 
     def _wanted(self, key: tuple[str, str]) -> ServedResource | None:
-        """What is to be followed of a resource: its version that is stored, if it can be followed at all."""
-        if key in _IGNORED:
-            return None
-        return next((r for r in self._api.versions_of(*key, *_VERBS)), None)
+        """What is to be followed of a resource, if it can be followed at all."""
+        return None if key in _IGNORED else self._api.find(*key, *_VERBS)
 
     def _unfollow(self, key: tuple[str, str]) -> None:
         task, _, known = self._feeds.pop(key)

@@ -35,27 +35,25 @@ class Loopback:
         self.user = user
 
     def resources(self, *verbs: str) -> Iterator[ServedResource]:
-        """What is served with all these verbs, each resource of each group once, at its hub version if that is there.
-
-        What several groups serve, as they do Events, comes once for each.
-        """
+        """What is served with all these verbs, each resource of each group once; what several groups serve, as they do
+        Events, once for each."""
         for group in self.served.groups():
-            found: dict[str, ServedResource] = {}
-            for version in self.served.versions(group):
-                for each in self.served.resources(group, version):
-                    name = each.info.gvr.resource
-                    if all(verb in each.scope.verbs for verb in verbs) and (
-                        name not in found or (each.scope.is_hub and not found[name].scope.is_hub)
-                    ):
-                        found[name] = each
-            yield from found.values()
+            of_versions = [self.served.resources(group, version) for version in self.served.versions(group)]
+            for name in dict.fromkeys(each.info.gvr.resource for those in of_versions for each in those):
+                found = self.find(group, name, *verbs)
+                if found is not None:
+                    yield found
 
-    def versions_of(self, group: str, resource: str, *verbs: str) -> Iterator[ServedResource]:
-        """A resource at its hub version, if it is served with all these verbs; several where it is stored twice."""
+    def find(self, group: str, resource: str, *verbs: str) -> ServedResource | None:
+        """A resource that is served with all these verbs, at its hub version if that is among them."""
+        first: ServedResource | None = None
         for version in self.served.versions(group):
             found = self.served.find(group, version, resource)
-            if found is not None and found.scope.is_hub and all(v in found.scope.verbs for v in verbs):
-                yield found
+            if found is not None and all(verb in found.scope.verbs for verb in verbs):
+                if found.scope.is_hub:
+                    return found
+                first = first or found
+        return first
 
     def find_kind(self, api_version: str, kind: str) -> ServedResource | None:
         """The resource of a kind as owner references name it: at that version, or none."""

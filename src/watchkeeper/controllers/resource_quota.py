@@ -136,7 +136,7 @@ class ResourceQuotaController:
         self._feeds[resource] = (self._tasks.start(f"feed {resource}", reflector.run()), served)
 
     def _served(self, resource: GroupResource) -> ServedResource | None:
-        return next(self._api.versions_of(resource.group, resource.resource, *_VERBS), None)
+        return self._api.find(resource.group, resource.resource, *_VERBS)
 
     # -- counting ---------------------------------------------------------------------------------------------
 
