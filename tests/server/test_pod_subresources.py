@@ -204,6 +204,43 @@ def test_a_pod_that_no_node_has_has_no_log_and_it_is_only_read(server: Handle) -
     assert refused(server, "DELETE", f"{PODS}/silent/exec").status == 405
 
 
+def may(server: Handle, user: str, *verbs: str) -> None:
+    parts = ["pods/exec", "pods/attach", "pods/portforward", "pods/log"]
+    rules = [{"apiGroups": [""], "resources": parts, "verbs": list(verbs)}]
+    path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+    server.request("POST", f"{path}/roles", {"metadata": {"name": user}, "rules": rules})
+    bound = {
+        "metadata": {"name": user},
+        "subjects": [{"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}],
+        "roleRef": {"kind": "Role", "name": user, "apiGroup": "rbac.authorization.k8s.io"},
+    }
+    server.request("POST", f"{path}/rolebindings", bound)
+
+
+@pytest.mark.parametrize("name", ["exec", "attach", "portforward"])
+def test_who_may_only_read_connects_to_no_pod(server: Handle, name: str) -> None:
+    pod(server, f"of-readers-{name}", node="")
+    may(server, f"reader-{name}", "get")
+    may(server, f"writer-{name}", "get", "create")
+    path = f"{PODS}/of-readers-{name}/{name}?command=ls"
+    with pytest.raises(RequestFailed) as caught:
+        server.request("GET", path, headers={"Impersonate-User": f"reader-{name}"})
+    assert caught.value.status == 403
+    assert caught.value.answer["message"] == f'pods "of-readers-{name}" is forbidden: '
+    assert caught.value.answer["details"] == {"name": f"of-readers-{name}", "kind": "pods"}
+    with pytest.raises(RequestFailed) as caught:
+        server.request("GET", path, headers={"Impersonate-User": f"writer-{name}"})
+    assert caught.value.answer["message"] == f"pod of-readers-{name} does not have a host assigned"
+
+
+def test_a_create_that_is_allowed_connects_without_a_right_to_read(server: Handle) -> None:
+    pod(server, "of-creators", node="")
+    may(server, "creator", "create")
+    with pytest.raises(RequestFailed) as caught:
+        server.request("POST", f"{PODS}/of-creators/exec?command=ls", headers={"Impersonate-User": "creator"})
+    assert caught.value.status == 400
+
+
 @pytest.mark.parametrize("name", ["log", "exec", "attach", "portforward"])
 def test_only_a_proxy_has_paths_behind_it(server: Handle, name: str) -> None:
     error = refused(server, "GET", f"{PODS}/nowhere/{name}/further")

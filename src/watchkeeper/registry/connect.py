@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 
 from watchkeeper.aio.dial import addresses_of, dial_problem
 from watchkeeper.apis.core.pod_logs import log_options, validate_log_options
+from watchkeeper.authz.interface import Attributes, Authorizer
+from watchkeeper.authz.union import ask
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import go_quote
@@ -33,13 +35,16 @@ _NOT_PASSED_ON = "watchkeeper passes no requests on"
 class PodConnect:
     """exec, attach and portforward of Pods."""
 
-    def __init__(self, pods: Store, nodes: Store, subresource: str) -> None:
+    def __init__(self, pods: Store, nodes: Store, subresource: str, authorizer: Authorizer) -> None:
         self.pods = pods
         self.nodes = nodes
         self.subresource = subresource
+        self._authorizer = authorizer
 
     async def connect(self, ctx: Context, request: ConnectRequest) -> Result | None:
         """Raise what keeps the connection from being made."""
+        if request.method != "POST":
+            await self._require_create(ctx, request.name)
         pod = (await self.pods.get(ctx, request.name, "")).data()
         if self.subresource != "portforward":
             chosen_container(pod, _first(request, "container"))
@@ -52,6 +57,21 @@ class PodConnect:
         if not request.upgrade:
             raise errors.bad_request("Upgrade request required")
         raise await _no_backend(kubelet.host, kubelet.port)
+
+    async def _require_create(self, ctx: Context, name: str) -> None:
+        """Whoever may only read may not run anything, though WebSockets begin with a GET. Raises a 403."""
+        question = Attributes(
+            user=ctx.user,
+            verb="create",
+            version="v1",
+            resource="pods",
+            subresource=self.subresource,
+            namespace=ctx.namespace,
+            name=name,
+        )
+        answer = await ask(self._authorizer, question)
+        if not answer.allowed:
+            raise errors.forbidden(GroupResource("", "pods"), name, answer.reason)
 
     async def _not_sent(self, request: ConnectRequest, kubelet: Kubelet, pod: Object) -> ApiError:
         """Why a WebSocket cannot be translated for a kubelet, which speaks SPDY."""
@@ -66,8 +86,12 @@ class PodConnect:
         return errors.internal_error(text)
 
 
-class PodLog(PodConnect):
+class PodLog:
     """The log of a Pod: nothing as long as no node has it."""
+
+    def __init__(self, pods: Store, nodes: Store) -> None:
+        self.pods = pods
+        self.nodes = nodes
 
     async def connect(self, ctx: Context, request: ConnectRequest) -> Result | None:
         """None for a Pod without a node; else what keeps the node from being reached."""

@@ -47,6 +47,7 @@ class VirtualResources:
         self._registry = registry
         self._scheme = scheme
         self._signer = signer
+        self._authorizer = authorizer
         self._whole: dict[str, Any] = dict(review_stores(authorizer, resolver, tokens))
         self._whole["componentstatuses"] = ComponentStatuses(components)
         self._parts: dict[tuple[str, str], Callable[[], Any]] = {
@@ -55,7 +56,7 @@ class VirtualResources:
                 self._store("services"), self._made("", "endpoints"), self._made("", "pods")
             ),
             ("pods", "proxy"): lambda: PodProxy(self._store("pods")),
-            ("pods", "log"): lambda: PodLog(self._store("pods"), self._store("nodes"), "log"),
+            ("pods", "log"): lambda: PodLog(self._store("pods"), self._store("nodes")),
         }
         self._parts["pods", "binding"] = lambda: BindingStore(self._store("pods"))
         self._parts["pods", "eviction"] = self._eviction_store
@@ -90,7 +91,7 @@ class VirtualResources:
         return ScaleStore(self._registry.store(info), builtin_mapping(info.kind))
 
     def _connect(self, name: str) -> Callable[[], Any]:
-        return lambda: PodConnect(self._store("pods"), self._store("nodes"), name)
+        return lambda: PodConnect(self._store("pods"), self._store("nodes"), name, self._authorizer)
 
     def find(self, info: ResourceInfo, subresource: str) -> Any:
         """The object that answers, or None when the registry does."""
