@@ -97,7 +97,7 @@ def test_each_backend_is_a_component_and_says_what_is_wrong() -> None:
     async def broken() -> str:
         return "no answer within 2 s"
 
-    found = Components(lambda: {"etcd": fine, "etcd-override-events": broken, "kms-providers": broken})()
+    found = Components(lambda: {"etcd": fine, "etcd-override-0": broken, "kms-providers": broken})()
     assert sorted(found) == ["controller-manager", "etcd-0", "etcd-1", "scheduler"]
     error = asyncio.run(Components(lambda: {"etcd": broken})()["etcd-0"]())
     assert error == Health(healthy=False, error="no answer within 2 s")

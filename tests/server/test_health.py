@@ -50,6 +50,20 @@ def test_verbose_lists_checks_and_excluded_ones():
     ]
 
 
+def test_a_group_is_excluded_with_all_checks_of_it():
+    found = health(Check("etcd", failing, group="etcd"), Check("etcd-override-0", failing, group="etcd"))
+    status, text = ask(found, "/readyz", "verbose&exclude=etcd")
+    assert status == 200
+    assert text.splitlines() == [
+        "[+]ping ok",
+        "[+]etcd excluded: ok",
+        "[+]etcd-override-0 excluded with etcd: ok",
+        "readyz check passed",
+    ]
+    assert ask(found, "/readyz", "exclude=")[0] == 500
+    assert ask(found, "/readyz", "exclude=etcd-override-0")[0] == 500
+
+
 def test_a_failure_is_a_500_that_keeps_the_reason_to_itself():
     found = health(Check("storage", failing), Check("other", slow_failing))
     status, text = ask(found, "/healthz")

@@ -44,9 +44,14 @@ def test_a_resource_may_have_a_store_of_its_own_whoever_serves_it(tmp_path: Path
         lease = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}}
         server.request("POST", "/apis/coordination.k8s.io/v1/namespaces/default/leases", lease)
         checks = text(server, "/healthz?verbose")
-        for name in ("etcd", "etcd-override-events", "etcd-override-leases.coordination.k8s.io"):
+        for name in ("etcd", "etcd-override-0", "etcd-override-1"):
             assert f"[+]{name} ok" in checks
             assert text(server, f"/healthz/{name}") == "ok"
+        checks = text(server, "/readyz?verbose&exclude=etcd-readiness&exclude=etcd-override-0")
+        assert "[+]etcd-readiness excluded: ok" in checks
+        assert "[+]etcd-override-readiness-0 excluded with etcd-readiness: ok" in checks
+        assert "[+]etcd-override-0 excluded: ok" in checks
+        assert "[+]etcd-override-1 ok" in checks
         sizes = [line for line in text(server, "/metrics").splitlines() if line.startswith("apiserver_storage_size")]
         assert len(sizes) == 3
     assert b'"name":"e"' in value(tmp_path / "events", "/registry/events/default/e")

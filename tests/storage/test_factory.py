@@ -155,8 +155,8 @@ def test_health_tells_which_backend_does_not_answer() -> None:
     async def test(factory: StorageFactory, opened: dict[tuple[str, ...], KV]) -> None:
         assert await factory.health() == {
             "etcd": "",
-            "etcd-override-events": "connection refused",
-            "etcd-override-pods": "no answer within 0.1 s",
+            "etcd-override-0": "connection refused",
+            "etcd-override-1": "no answer within 0.1 s",
         }
         assert set(await factory.monitors()) == {"etcd"}
 
@@ -165,6 +165,25 @@ def test_health_tells_which_backend_does_not_answer() -> None:
         config=BackendConfig(servers=ETCD.servers, health_timeout=0.1),
         overrides={EVENTS: ("https://deaf",), PODS: ("https://mute",)},
         kinds={("https://deaf",): Deaf, ("https://mute",): Mute},
+    )
+
+
+def test_checks_number_the_servers_of_overrides_whatever_their_order() -> None:
+    async def test(factory: StorageFactory, opened: dict[tuple[str, ...], KV]) -> None:
+        assert list(factory.checks()) == ["etcd", "etcd-override-0", "etcd-override-1"]
+        ready = factory.readiness_checks()
+        assert list(ready) == ["etcd-readiness", "etcd-override-readiness-0", "etcd-override-readiness-1"]
+        assert [await check() for check in ready.values()] == ["", "", "it is gone"]
+
+    class Gone(MemoryKV):
+        async def current_revision(self) -> int:
+            raise Unavailable("it is gone")
+
+    one, two = "https://one:2379", "https://two:2379"
+    with_factory(
+        test,
+        overrides={PODS: (one, two), EVENTS: (two, one), SECRETS: ("https://secrets:2379",)},
+        kinds={("https://secrets:2379",): Gone},
     )
 
 

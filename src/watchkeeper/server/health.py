@@ -24,11 +24,15 @@ class Unhealthy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A named check: returns, or awaits, and raises Unhealthy. `of` says which endpoints ask it."""
+    """A named check: returns, or awaits, and raises Unhealthy. `of` says which endpoints ask it.
+
+    Who excludes `group` excludes all checks that are of it.
+    """
 
     name: str
     run: Callable[[], Awaitable[None] | None]
     of: Sequence[str] = _ALL
+    group: str = ""
 
 
 def ping() -> None:
@@ -112,6 +116,10 @@ class Health:
             if check.name in excluded:
                 unknown.discard(check.name)
                 lines.append(f"[+]{check.name} excluded: ok\n")
+                continue
+            if check.group in excluded and check.group:
+                unknown.discard(check.group)
+                lines.append(f"[+]{check.name} excluded with {check.group}: ok\n")
                 continue
             problem = await self._ask(name, check)
             if problem is None:

@@ -31,7 +31,6 @@ from watchkeeper.endpoints.filters.metrics import RequestMetrics
 from watchkeeper.endpoints.filters.request_deadline import check_deadline
 from watchkeeper.endpoints.handlers.discovery import RootPath
 from watchkeeper.endpoints.router import Router
-from watchkeeper.kv.errors import KVError
 from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
@@ -421,8 +420,11 @@ class Server:
     def _add_checks(self) -> None:
         self.health.add(LOG)
         for name, check in self.storage.checks().items():
-            self.health.add(Check(name, functools.partial(_require_well, check)))
-        self.health.add(Check("etcd-readiness", self._check_readiness, of=("readyz",)))
+            group = "etcd" if name.startswith("etcd") else ""
+            self.health.add(Check(name, functools.partial(_require_well, check), group=group))
+        for name, check in self.storage.readiness_checks().items():
+            ready = functools.partial(_require_well, check)
+            self.health.add(Check(name, ready, of=("readyz",), group="etcd-readiness"))
         self.health.add(Check("informer-sync", self._check_followed, of=("readyz",)))
         for name in hooks_taken(self.options):
             self.health.add(Check(name, ping))
@@ -434,17 +436,6 @@ class Server:
         """Whether all is known of what the server follows, under the name that kube-apiserver has for it."""
         missing = [kind for feed in self._feeds for kind in feed.missing()]
         _require(not missing, f"{len(missing)} informers not started yet: {missing}")
-
-    async def _check_readiness(self) -> None:
-        """A read that a majority has to confirm."""
-        seconds = self.options.etcd_readycheck_timeout
-        try:
-            async with asyncio.timeout(seconds):
-                await self.kv.current_revision()
-        except TimeoutError:
-            raise Unhealthy(f"no answer within {seconds:g} s") from None
-        except KVError as error:
-            raise Unhealthy(str(error)) from error
 
     # -- stop -----------------------------------------------------------------------------------------------------
 

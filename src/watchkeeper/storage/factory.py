@@ -238,11 +238,26 @@ class StorageFactory:
     def checks(self) -> dict[str, Callable[[], Coroutine[Any, Any, str]]]:
         """The health checks by name; each tells what is wrong, "" for nothing."""
         found: dict[str, Callable[[], Coroutine[Any, Any, str]]] = {
-            self._name(backend): functools.partial(self._check, backend) for backend in self._backends.values()
+            f"etcd{suffix}": functools.partial(self._check, backend)
+            for suffix, backend in self._numbered("-override").items()
         }
         if self._encryption is not None and self._encryption.may_need_plugins:
             found["kms-providers"] = self._check_plugins
         return found
+
+    def readiness_checks(self) -> dict[str, Callable[[], Coroutine[Any, Any, str]]]:
+        """By name, for each backend a read that a majority has to confirm; each tells what is wrong, "" for nothing."""
+        return {
+            f"etcd{suffix}": functools.partial(self._check_read, backend)
+            for suffix, backend in self._numbered("-override-readiness", main="-readiness").items()
+        }
+
+    def _numbered(self, of_override: str, *, main: str = "") -> dict[str, Backend]:
+        """The backends by the end of a check's name: those of overrides have numbers, the same servers one."""
+        servers = {tuple(sorted(listed)): listed for listed in reversed(self._overrides.values())}
+        order = dict.fromkeys(tuple(sorted(listed)) for listed in self._overrides.values())
+        numbered = {f"{of_override}-{n}": self._backends[servers[key]] for n, key in enumerate(order)}
+        return {main: self.main} | numbered
 
     async def _check_plugins(self) -> str:
         return self._encryption.health() if self._encryption is not None else ""
@@ -258,6 +273,17 @@ class StorageFactory:
             await asyncio.wait_for(backend.kv.status(), backend.config.health_timeout)
         except TimeoutError:
             return f"no answer within {backend.config.health_timeout:g} s"
+        except KVError as e:
+            return str(e)
+        return ""
+
+    async def _check_read(self, backend: Backend) -> str:
+        seconds = backend.config.ready_timeout
+        try:
+            async with asyncio.timeout(seconds):
+                await backend.kv.current_revision()
+        except TimeoutError:
+            return f"no answer within {seconds:g} s"
         except KVError as e:
             return str(e)
         return ""
