@@ -207,6 +207,16 @@ def test_the_order_in_which_groups_came_makes_no_difference_to_documents_and_the
     assert one.aggregated_groups().etag == f'"{digest}"'
 
 
+def test_custom_versions_of_a_built_in_group_come_before_those_of_a_lesser_priority() -> None:
+    discovery = builtin()
+    own = discovery.served("apps")
+    (custom,) = robots("v1alpha1", group="apps").versions
+    discovery.set_group(DiscoveryGroup("apps", (*own, replace(custom, priorities=(1000, 100)))))
+    found = orjson.loads(discovery.group_document("apps") or b"")
+    assert [v["version"] for v in found["versions"]] == ["v1alpha1", "v1"]
+    assert names(discovery.group_list(), lambda g: g["name"]).index("apps") == 1
+
+
 def test_setting_a_group_that_says_the_same_keeps_the_documents() -> None:
     discovery = builtin()
     discovery.set_group(robots("v1"))

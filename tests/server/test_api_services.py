@@ -139,6 +139,62 @@ def test_discovery_tells_of_what_is_served_elsewhere_and_requests_find_nobody(se
     assert "far.io" not in groups(server)
 
 
+def aggregated(server: Handle) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = server.request("GET", "/apis", headers=AGGREGATED)["items"]
+    return found
+
+
+def test_groups_stand_where_the_highest_priority_of_their_versions_puts_them(server: Handle) -> None:
+    reference = {"namespace": "default", "name": "absent"}
+    given = {"first.io": (20000, 1), "amid.io": (17000, 17001), "last.io": (1, 2)}
+    for group, priorities in given.items():
+        for version, priority in zip(("v1", "v2"), priorities, strict=True):
+            server.request("POST", BASE, service(group, version, groupPriorityMinimum=priority, service=reference))
+    for told in (groups(server), [item["metadata"]["name"] for item in aggregated(server)]):
+        assert told[:2] == ["apiregistration.k8s.io", "first.io"]
+        assert told[told.index("amid.io") - 1 : told.index("amid.io") + 2] == [
+            "policy",
+            "amid.io",
+            "rbac.authorization.k8s.io",
+        ]
+        assert told[-1] == "last.io"
+    for group in given:
+        for version in ("v1", "v2"):
+            server.request("DELETE", f"{BASE}/{version}.{group}")
+
+
+def test_versions_of_one_priority_stand_as_their_names_do(server: Handle) -> None:
+    reference = {"namespace": "default", "name": "absent"}
+    versions = ["v2", "v1", "v1beta1", "v1alpha2", "v1alpha1"]
+    for version in [*reversed(versions), "v0"]:
+        priority = 11 if version == "v0" else 10
+        server.request("POST", BASE, service("even.io", version, service=reference, versionPriority=priority))
+    told = next(item for item in aggregated(server) if item["metadata"]["name"] == "even.io")
+    assert [version["version"] for version in told["versions"]] == ["v0", *versions]
+    group = server.request("GET", "/apis/even.io")
+    assert [version["version"] for version in group["versions"]] == ["v0", *versions]
+    assert group["preferredVersion"]["version"] == "v0"
+    for version in [*versions, "v0"]:
+        server.request("DELETE", f"{BASE}/{version}.even.io")
+
+
+def test_what_is_served_here_is_not_told_of_where_a_remote_one_stands_in_its_place(server: Handle) -> None:
+    def told() -> list[dict[str, Any]]:
+        found = [item["versions"] for item in aggregated(server) if item["metadata"]["name"] == "both.io"]
+        return [{key: each[key] for key in ("version", "freshness")} for each in (found[0] if found else ())]
+
+    stale, current = {"version": "v1", "freshness": "Stale"}, {"version": "v1", "freshness": "Current"}
+    server.request("POST", BASE, service("both.io", service={"namespace": "default", "name": "absent"}))
+    server.request("POST", DEFINITIONS, definition("both.io"))
+    until(lambda: "Established" in str(server.request("GET", f"{DEFINITIONS}/jars.both.io")))
+    assert told() == [stale]
+    assert get(server, "/apis/both.io/v1").status_code == 503
+    server.request("DELETE", f"{BASE}/v1.both.io")
+    until(lambda: told() == [current] and "v1.both.io" in names(server))
+    assert get(server, "/apis/both.io/v1").status_code == 200
+    server.request("DELETE", f"{DEFINITIONS}/jars.both.io")
+
+
 def test_a_remote_one_tells_why_it_cannot_be_reached(server: Handle) -> None:
     server.request("POST", BASE, service("near.io", service={"namespace": "default", "name": "kubernetes", "port": 80}))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
+from watchkeeper.apis.apiregistration.priorities import priorities_of
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.apis.protobuf import protobuf_of
 from watchkeeper.endpoints.discovery_entries import (
@@ -23,7 +24,8 @@ from watchkeeper.endpoints.discovery_entries import (
     group_list,
     storage_version_hash,
 )
-from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.meta.versions import version_order
 from watchkeeper.runtime.yaml import dump_yaml
 
 
@@ -67,6 +69,7 @@ def groups_of(
                     version,
                     tuple(infos),
                     {i.gvr.resource: stored_as(i.kind) for i in infos if "list" in i.verbs and "create" in i.verbs},
+                    priorities=priorities_of(GroupVersion(group, version)),
                 )
                 for version, infos in versions.items()
             ),
@@ -76,16 +79,16 @@ def groups_of(
 
 
 class Discovery:
-    """All discovery documents of a server.
+    """All discovery documents of a server. Groups and versions are sorted by their priorities.
 
-    The groups that it begins with come first, in their order. Those of custom resources follow, sorted as in
-    kube-apiserver, which sorts groups of equal priority by name in the aggregated form, and by their least
-    `VERSION.GROUP` in the plain one.
+    Of equal ones, versions are sorted by name, stable ones first, and groups by name in the aggregated form and by
+    their least `VERSION.GROUP` in the plain one, as in kube-apiserver.
     """
 
     def __init__(self, groups: Iterable[DiscoveryGroup] = ()) -> None:
         self._groups = {group.name: GroupEntry(group) for group in groups}
-        self._first = frozenset(self._groups)
+        self._served = {group.name: group.versions for group in self.groups()}
+        """By group: the versions that are served here, also those that an APIService tells of as served elsewhere."""
         self._elsewhere: dict[str, tuple[DiscoveryVersion, ...]] = {}
         """By group: the versions of which only APIServices tell."""
         self._unlisted: dict[str, frozenset[str]] = {}
@@ -110,7 +113,7 @@ class Discovery:
     def set_elsewhere(
         self, name: str, versions: tuple[DiscoveryVersion, ...], unlisted: frozenset[str] = frozenset()
     ) -> None:
-        """Tell of versions of a group that are not served here; those that are, come first.
+        """Tell of versions of a group that are not served here. A remote one takes the place of one that is.
 
         The plain documents do not tell of `unlisted` ones.
         """
@@ -122,8 +125,7 @@ class Discovery:
             self._elsewhere[name] = versions
         else:
             self._elsewhere.pop(name, None)
-        found = self._groups.get(name)
-        self._set(name, tuple(v for v in found.group.versions if not v.elsewhere) if found is not None else ())
+        self._set(name, self._served.get(name, ()))
 
     def _set(self, name: str, served: tuple[DiscoveryVersion, ...]) -> None:
         """Tell of a group. What it says is encoded at once, so that whoever asks first need not wait."""
@@ -131,13 +133,16 @@ class Discovery:
         served = tuple(
             v if v.unlisted == (v.version in unlisted) else replace(v, unlisted=not v.unlisted) for v in served
         )
-        here = {v.version for v in served}
-        others = tuple(v for v in self._elsewhere.get(name, ()) if v.version not in here)
+        if served:
+            self._served[name] = served
+        else:
+            self._served.pop(name, None)
+        versions = _joined(served, self._elsewhere.get(name, ()))
         before = self._groups.get(name)
-        if (served + others) == (before.group.versions if before is not None else ()):
+        if versions == (before.group.versions if before is not None else ()):
             return
-        if served or others:
-            entry = self._groups[name] = GroupEntry(DiscoveryGroup(name, served + others), before)
+        if versions:
+            entry = self._groups[name] = GroupEntry(DiscoveryGroup(name, versions), before)
             _ = entry.aggregated, entry.listed
         else:
             del self._groups[name]
@@ -157,6 +162,10 @@ class Discovery:
         """All groups as they stand."""
         return [entry.group for entry in self._groups.values()]
 
+    def served(self, name: str) -> tuple[DiscoveryVersion, ...]:
+        """The versions of a group that are served here, whatever APIServices tell."""
+        return self._served.get(name, ())
+
     def core_versions(self, server_address: str) -> bytes:
         """/api: the versions of the core group; `server_address` (host:port) is where clients shall go."""
         core = self.group("")
@@ -171,7 +180,7 @@ class Discovery:
     def group_list(self) -> bytes:
         """/apis: all named groups."""
         if self._group_list is None:
-            self._group_list = group_list([entry.listed for entry in self._named(_least_name)])
+            self._group_list = group_list([entry.listed for entry in self._named(GroupEntry.plain_order)])
         return self._group_list
 
     def group_document(self, name: str) -> bytes | None:
@@ -194,18 +203,19 @@ class Discovery:
     def aggregated_groups(self) -> Aggregated:
         """/apis in the aggregated form."""
         if self._aggregated_groups is None:
-            self._aggregated_groups = _aggregated(self._named(lambda entry: entry.group.name))
+            self._aggregated_groups = _aggregated(self._named(GroupEntry.aggregated_order))
         return self._aggregated_groups
 
-    def _named(self, order: Callable[[GroupEntry], str]) -> list[GroupEntry]:
-        """All groups but core; `order` is what those that came later are sorted by."""
-        first = [entry for name, entry in self._groups.items() if name and name in self._first]
-        later = [entry for name, entry in self._groups.items() if name and name not in self._first]
-        return first + sorted(later, key=order)
+    def _named(self, order: Callable[[GroupEntry], tuple[int, str]]) -> list[GroupEntry]:
+        """All groups but core, in an order."""
+        return sorted((entry for name, entry in self._groups.items() if name), key=order)
 
 
-def _least_name(entry: GroupEntry) -> str:
-    return min(f"{version.version}.{entry.group.name}" for version in entry.group.versions)
+def _joined(served: Iterable[DiscoveryVersion], told: Iterable[DiscoveryVersion]) -> tuple[DiscoveryVersion, ...]:
+    """The versions that are served here and those that APIServices tell of, the preferred one first."""
+    versions = {v.version: v for v in told}
+    versions.update({v.version: v for v in served if v.version not in versions or not versions[v.version].remote})
+    return tuple(sorted(versions.values(), key=lambda v: (-v.priorities[1], version_order(v.version))))
 
 
 def _aggregated(entries: list[GroupEntry]) -> Aggregated:

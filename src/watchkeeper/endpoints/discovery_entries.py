@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from watchkeeper.apis.apiregistration.priorities import OTHER
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 
@@ -34,6 +35,8 @@ class DiscoveryVersion:
     """Whether that says where it is served; what there is cannot be told here."""
     unlisted: bool = False
     """Whether its APIService was deleted: it is served all the same, but the plain documents are silent about it."""
+    priorities: tuple[int, int] = OTHER
+    """That of its group, of whose versions the highest counts, and its own in that: documents are sorted by these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,15 @@ class GroupEntry:
 
     def __repr__(self) -> str:
         return f"<GroupEntry {self.group.name!r}: {', '.join(self._versions)}>"
+
+    def plain_order(self) -> tuple[int, str]:
+        """The place of the group in the plain form: that of its first APIService by priority and `VERSION.GROUP`."""
+        return min((-v.priorities[0], f"{v.version}.{self.group.name}") for v in self._shown or self.group.versions)
+
+    def aggregated_order(self) -> tuple[int, str]:
+        """The place of the group in the aggregated form, which tells of no versions that nobody serves."""
+        told = [v.priorities[0] for v in self.group.versions if v.remote or not v.elsewhere]
+        return (-max(told, default=0), self.group.name)
 
     @property
     def aggregated(self) -> bytes:

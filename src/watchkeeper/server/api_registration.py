@@ -81,9 +81,7 @@ class ApiRegistration:
                 self._add(service["metadata"]["name"])
 
     def _custom_versions(self, group: str) -> list[GroupVersion]:
-        found = self._discovery.group(group)
-        versions = found.versions if found is not None else ()
-        return [GroupVersion(group, v.version) for v in versions if v.custom and not v.elsewhere]
+        return [GroupVersion(group, v.version) for v in self._discovery.served(group) if v.custom]
 
     async def _delete_stale(self, names: list[str]) -> None:
         """Those that an earlier start has made of what is built in no more."""

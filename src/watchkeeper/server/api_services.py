@@ -7,10 +7,11 @@ as long as they are served, and it is kept as it should be (the autoregister con
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from watchkeeper.apis.apiregistration.apiservice import MANAGED, available
+from watchkeeper.apis.apiregistration.priorities import BUILTIN, CUSTOM
 from watchkeeper.apis.apiregistration.schemas import GROUP, KIND, RESOURCE
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.endpoints.discovery import Discovery
@@ -28,31 +29,6 @@ RESOURCES = {KIND: API_SERVICES}
 ON_START, ALWAYS = "onstart", "true"
 """The values of the label MANAGED: put right when the server starts, or whenever it is wrong."""
 _API_VERSION = f"{GROUP}/v1"
-_CUSTOM = (1000, 100)
-_PRIORITIES: Mapping[str, tuple[int, int]] = {
-    "": (18000, 1),
-    "apps": (17800, 15),
-    "events.k8s.io": (17750, 15),
-    "authentication.k8s.io": (17700, 15),
-    "authorization.k8s.io": (17600, 15),
-    "autoscaling": (17500, 15),
-    "batch": (17400, 15),
-    "certificates.k8s.io": (17300, 15),
-    "networking.k8s.io": (17200, 15),
-    "policy": (17100, 15),
-    "rbac.authorization.k8s.io": (17000, 15),
-    "storage.k8s.io": (16800, 15),
-    "apiextensions.k8s.io": (16700, 15),
-    "admissionregistration.k8s.io": (16700, 15),
-    "scheduling.k8s.io": (16600, 15),
-    "coordination.k8s.io": (16500, 15),
-    "node.k8s.io": (16300, 15),
-    "discovery.k8s.io": (16200, 15),
-    "resource.k8s.io": (16200, 21),
-    "flowcontrol.apiserver.k8s.io": (16100, 21),
-}
-"""The priorities of groups and of their version v1."""
-_OTHER_VERSIONS = {GroupVersion("autoscaling", "v2"): 30}
 
 
 def name_of(at: GroupVersion) -> str:
@@ -75,17 +51,15 @@ def builtin_services(served: Iterable[ResourceInfo]) -> list[Object]:
     """Those of what is built in and served, but for the group of APIServices itself."""
     found: list[Object] = []
     for at in dict.fromkeys(info.gvr.group_version for info in served):
-        priority = 0
-        if at.group in _PRIORITIES:
-            priority = _OTHER_VERSIONS.get(at, _PRIORITIES[at.group][1] if at.version == "v1" else 0)
-        if priority:
-            found.append(_made(at, (_PRIORITIES[at.group][0], priority), ON_START))
+        priorities = BUILTIN.get(at)
+        if priorities is not None:
+            found.append(_made(at, priorities, ON_START))
     return found
 
 
 def custom_service(at: GroupVersion) -> Object:
     """The one of a version of custom resources."""
-    return _made(at, _CUSTOM, ALWAYS)
+    return _made(at, CUSTOM, ALWAYS)
 
 
 def managed(service: Object) -> str:
@@ -180,10 +154,18 @@ class ApiServices:
         return frozenset(at.version for at in self._gone if at.group == group)
 
     def _versions(self, group: str) -> tuple[DiscoveryVersion, ...]:
-        """What they tell of a group, the preferred version first, but for those that say what is known anyway."""
-        found = [each for each in self.of_group(group) if not managed(each)]
-        found.sort(key=lambda each: -each["spec"]["versionPriority"])
-        return tuple(DiscoveryVersion(_at(e).version, (), elsewhere=True, remote=_is_remote(e)) for e in found)
+        """What they tell of a group, but for those that say what is known anyway."""
+        found = [each for each in self.of_group(group) if not managed(each) or _is_remote(each)]
+        return tuple(
+            DiscoveryVersion(
+                _at(each).version,
+                (),
+                elsewhere=True,
+                remote=_is_remote(each),
+                priorities=(each["spec"]["groupPriorityMinimum"], each["spec"]["versionPriority"]),
+            )
+            for each in found
+        )
 
     # -- metrics --------------------------------------------------------------------------------------------------
 

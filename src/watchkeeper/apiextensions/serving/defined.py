@@ -5,7 +5,6 @@ Thousands of definitions are kept so; their schemas are parsed when somebody fir
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +12,9 @@ import orjson
 
 from watchkeeper.apiextensions.definition.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING, is_true
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
+from watchkeeper.meta.versions import version_order
 
 Object = dict[str, Any]
-
-_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,15 +123,3 @@ def _version(entry: Object) -> VersionDefined:
         columns=orjson.dumps(entry.get("additionalPrinterColumns") or []),
         selectable=tuple(f.get("jsonPath") or "" for f in entry.get("selectableFields") or ()),
     )
-
-
-_STABILITY = {None: 0, "beta": 1, "alpha": 2}
-
-
-def version_order(name: str) -> tuple[Any, ...]:
-    """The place of a version: stable ones first, newest first; then beta, alpha, and what has another form by name."""
-    found = _VERSION.fullmatch(name)
-    if found is None:
-        return (1, name)
-    major, stability, minor = found.groups()
-    return (0, _STABILITY[stability], -int(major), -int(minor or 0))

@@ -12,13 +12,14 @@ import orjson
 
 from watchkeeper.apiextensions.conversion.interface import Converter
 from watchkeeper.apiextensions.conversion.none import NoneConverter
-from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined, version_order
+from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined
 from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.skeleton import skeleton
 from watchkeeper.apiextensions.serving.verbs import ENDING_VERBS, SCALE, SUBRESOURCE_VERBS, VERBS
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
 from watchkeeper.endpoints.scope import FieldManager, Scope, ServedResource, Services, end_begun
 from watchkeeper.meta.gvk import GroupResource, GroupVersionResource
+from watchkeeper.meta.versions import version_order
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.managedfields import Foreign
 from watchkeeper.runtime.scheme import Kind

@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from watchkeeper.apiextensions.conversion.interface import Converter
-from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined, version_order
+from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined
 from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.resource import Backend, CustomResource, converter_of
 from watchkeeper.apiextensions.serving.verbs import VERBS
+from watchkeeper.apis.apiregistration.priorities import CUSTOM
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.endpoints.discovery import Discovery, DiscoveryGroup, DiscoveryVersion
 from watchkeeper.endpoints.openapi.custom import CustomVersion
 from watchkeeper.endpoints.scope import ServedTable
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.meta.versions import version_order
 
 Object = dict[str, Any]
 
@@ -166,18 +168,17 @@ class CustomResources:
         if not infos and not builtin:
             return None
         versions = [
-            DiscoveryVersion(version, tuple(infos[version]), stored.get(version, {}), custom=True)
+            DiscoveryVersion(version, tuple(infos[version]), stored.get(version, {}), custom=True, priorities=CUSTOM)
             for version in sorted(infos, key=version_order)
             if version not in {v.version for v in builtin}
         ]
         return DiscoveryGroup(group, (*builtin, *versions))
 
     def _builtin_versions(self, group: str) -> tuple[DiscoveryVersion, ...]:
-        """What the server itself serves of the group: its versions come first and are told of as they are."""
+        """What the server itself serves of the group: its versions are told of as they are."""
         if group not in self._builtin:
             return ()
-        found = self._discovery.group(group)
-        return tuple(v for v in found.versions if not v.custom) if found is not None else ()
+        return tuple(version for version in self._discovery.served(group) if not version.custom)
 
     def close(self) -> None:
         """End everything."""
