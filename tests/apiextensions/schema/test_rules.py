@@ -328,6 +328,23 @@ def test_what_does_not_fit_matters_only_to_rules_that_look_at_it() -> None:
     ]
 
 
+def test_rules_of_elements_that_the_type_does_not_have_are_broken_by_all_that_is_there() -> None:
+    items = INT | {"x-kubernetes-validations": [{"rule": "self > 0"}]}
+    inner = {"type": "object", "properties": {"n": items}}
+    for schema in (items, {"type": "object", "items": items}):
+        root = compile_rules(read_structural(_spec([], x={"type": "object", "items": schema}, y=inner)), strict=True)
+        assert root is not None
+        assert RuleSet(root).errors({"spec": {"x": {}, "y": {"n": 1}}}) == []
+    rules = _rules(_spec([], x={"type": "object", "items": items}))
+    assert [str(e) for e in rules.errors({"spec": {"x": [1, None, 2]}})] == [
+        f'spec.x[{i}]: Invalid value: "integer": rule compiler initialization error: '
+        "failed to convert to declType for CEL validation rules"
+        for i in (0, 2)
+    ]
+    below = {"type": "object", "items": {"type": "object", "properties": {"n": items}}}
+    assert _rules(_spec([], x=below)).errors({"spec": {"x": [{"n": 1}]}}) == []
+
+
 def test_kind_and_version_of_the_root_always_count_as_changed() -> None:
     schema = {"type": "object", "properties": {"kind": TEXT | {"x-kubernetes-validations": [{"rule": "self == 'B'"}]}}}
     root, warnings, value = read_structural(schema), list[str](), {"kind": "A"}

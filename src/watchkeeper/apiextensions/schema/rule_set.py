@@ -24,6 +24,7 @@ MAX_MESSAGE_BYTES = 5 * 1024
 NO_FIELD = "<nil>"
 _OF_ITS_TYPE = ("apiVersion", "kind")
 """Fields of a resource that count as changed: both states have been converted to the same version."""
+_UNSEEN = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
 Warn = Callable[[str], None]
 
 
@@ -91,6 +92,8 @@ class _Run:
             return
         if rules.rules:
             self.rules_of(rules, value, old, path, here, parent)
+        elif rules.unseen:
+            self.invalid(rules, path, _UNSEEN)
         kind = value.__class__
         if kind is list and rules.items is not None:
             self.items(rules, value, old, path, here, parent)

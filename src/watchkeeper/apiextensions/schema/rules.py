@@ -53,6 +53,7 @@ class CompiledRule:
         return self.message.estimate(size_of).high if self.message is not None else 0
 
 
+_ELEMENTS = ("@items", "@values")
 _STAGES = {"compilation": "compilation", "instantiation": "program instantiation"}
 """What rules call what failed."""
 
@@ -106,6 +107,11 @@ class RuleNode:
     rest: RuleNode | None
 
     @property
+    def unseen(self) -> bool:
+        """Whether there are rules at a node that expressions cannot see: whatever is there breaks them."""
+        return self.declared is None and bool(self.node.rules)
+
+    @property
     def uses_old(self) -> bool:
         """Whether any rule at the node looks at the old value."""
         return any(compiled.uses_old for compiled in self.rules)
@@ -136,6 +142,8 @@ def _compile_node(node: Structural, declared: Declared | None, is_root: bool) ->
         if sub is None or not has_rules(sub):
             return None
         inner = declared.child(step, sub) if declared is not None else None
+        if inner is None and step not in _ELEMENTS:
+            return None
         return _compile_node(sub, inner, sub.embedded)
 
     rules: tuple[CompiledRule, ...] = ()
@@ -146,6 +154,6 @@ def _compile_node(node: Structural, declared: Declared | None, is_root: bool) ->
         declared=declared,
         rules=rules,
         fields={n: found for n, sub in node.properties.items() if (found := child(sub, n)) is not None},
-        items=child(node.items, "@items"),
-        rest=child(node.additional, "@values"),
+        items=child(node.items, _ELEMENTS[0]),
+        rest=child(node.additional, _ELEMENTS[1]),
     )
