@@ -139,6 +139,8 @@ def test_a_number_in_the_environment_that_is_none_is_named():
         {"tcp": False},
         {"controllers": ("namespace", "x")},
         {"request_timeout": 0.0},
+        {"strict_transport_security_directives": ("includeSubdomains",)},
+        {"strict_transport_security_directives": ("max-age=1=2",)},
         {"max_requests_inflight": -1},
         {"max_mutating_requests_inflight": -1},
     ],

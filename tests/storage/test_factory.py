@@ -106,6 +106,7 @@ def test_what_cannot_work_is_refused(config: BackendConfig, message: str) -> Non
 
 
 def test_overrides_are_read() -> None:
+    assert parse_overrides(["/events#unix:///run/etcd.sock"]) == {EVENTS: ("unix:///run/etcd.sock",)}
     assert parse_overrides(["/events#https://a:1;https://b:2", "apps/deployments#http://c"]) == {
         EVENTS: ("https://a:1", "https://b:2"),
         GroupResource("apps", "deployments"): ("http://c",),

@@ -64,7 +64,7 @@ class Response:
                 break
         else:
             headers.append(NO_CACHE)
-        headers += request.flow
+        headers += request.told
         if request.warnings:
             headers += warning_headers(request.warnings)
         return headers

@@ -39,7 +39,6 @@ class Request:
         "audit",
         "audit_details",
         "audit_id",
-        "flow",
         "info",
         "method",
         "observer",
@@ -49,6 +48,7 @@ class Request:
         "scope",
         "send",
         "started",
+        "told",
         "user",
         "warnings",
     )
@@ -73,8 +73,8 @@ class Request:
         """Annotations that are logged only where request bodies are too."""
         self.audit_id: str = ""
         """What the audit log calls the request, "" where nobody asked yet."""
-        self.flow: tuple[tuple[bytes, bytes], ...] = ()
-        """Headers that tell where flow control counts the request."""
+        self.told: tuple[tuple[bytes, bytes], ...] = ()
+        """Headers of the answer, whatever it is."""
         self.observer: Observer | None = None
         """Who is told how the request is answered."""
         self._headers: dict[bytes, bytes] | None = None

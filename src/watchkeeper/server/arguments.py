@@ -114,6 +114,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add_switch("--insecure-http", "plain HTTP without TLS, on loopback addresses only", default=False)
     a.add("--tls-cert", "certificate to serve with (default: one of an own authority)", kind=Path, metavar="FILE")
     a.add("--tls-key", "key of --tls-cert", kind=Path, metavar="FILE")
+    a.add("--strict-transport-security-directives", "what browsers are told: max-age=SECONDS,includeSubDomains,preload",
+          kind=_names, default=(), metavar="LIST")  # fmt: skip
     a.add("--client-ca", "accept client certificates of these authorities: CN is the user, O the groups", kind=Path,
           metavar="FILE")  # fmt: skip
     a.add("--admin-token", "bearer token of the administrator (default: made once and kept)", default="",

@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 
 
 def is_etcd(url: str) -> bool:
-    """Whether a storage URL names etcd servers: `etcd://HOST:PORT,…` or `https://HOST:PORT,https://…`."""
-    return url.startswith(("etcd://", "http://", "https://"))
+    """Whether a storage URL names etcd servers: `etcd://HOST:PORT,…`, `https://HOST:PORT,https://…`, `unix:///PATH`."""
+    return url.startswith(("etcd://", "http://", "https://", "unix://", "unixs://"))
 
 
 async def open_storage(options: ServeOptions) -> KV:

@@ -61,9 +61,9 @@ class FlowSchemas:
         user = request.user
         of_masters = self._of_masters
         if of_masters is not None and user.is_master:
-            request.flow = of_masters
+            request.told += of_masters
         else:
-            request.flow = self.headers(user, request.info)
+            request.told += self.headers(user, request.info)
         return None
 
     def schemas(self) -> list[Object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,6 +88,8 @@ class ServeOptions:
     """Plain HTTP on TCP; loopback only."""
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    strict_transport_security_directives: tuple[str, ...] = ()
+    """What browsers are told about TLS with every answer: `max-age=SECONDS`, `includeSubDomains`, `preload`."""
     client_ca: Path | None = None
     """Clients may show certificates of these authorities."""
     admin_token: str = field(default="", repr=False)
@@ -186,6 +189,10 @@ class ServeOptions:
         ):
             if number < 0:
                 raise StartupError(f"{flag} {number} can't be a negative number")
+        for directive in self.strict_transport_security_directives:
+            if directive not in ("includeSubDomains", "preload") and not re.fullmatch("max-age=[^=]*", directive):
+                allowed = "max-age=expireTime, includeSubDomains, preload"
+                raise StartupError(f"--strict-transport-security-directives {directive!r} is none of {allowed}")
         for name in self.controllers:
             if name not in CONTROLLERS:
                 raise StartupError(f"--controllers: {name!r} is none of {', '.join(CONTROLLERS)}")

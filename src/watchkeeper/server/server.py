@@ -29,6 +29,7 @@ from watchkeeper.endpoints.filters.long_running import mark_long_running
 from watchkeeper.endpoints.filters.max_in_flight import MaxInFlight
 from watchkeeper.endpoints.filters.metrics import RequestMetrics
 from watchkeeper.endpoints.filters.request_deadline import check_deadline
+from watchkeeper.endpoints.filters.strict_transport import StrictTransport
 from watchkeeper.endpoints.handlers.discovery import RootPath
 from watchkeeper.endpoints.router import Router
 from watchkeeper.kv.interface import KV
@@ -383,6 +384,8 @@ class Server:
             self.metrics.add(auditing.collect)
             filters.insert(filters.index(authentication), auditing.watch_failures)
             filters.insert(filters.index(authentication) + 1, auditing)
+        if options.strict_transport_security_directives:
+            filters.insert(0, StrictTransport(options.strict_transport_security_directives))
         paths, prefixes = self._paths(OpenID(signer, lambda: self.urls[0]))
         return App(
             filters=filters,

@@ -93,6 +93,7 @@ def parse_cache_sizes(texts: Iterable[str]) -> dict[GroupResource, int]:
 
 
 def _is_url(text: str) -> bool:
-    """An etcd's address, or `sqlite:PATH` or `memory:`, which a resource may have for itself too."""
+    """An etcd's address or socket, or `sqlite:PATH` or `memory:`, which a resource may have for itself too."""
     parts = urlsplit(text)
-    return bool(parts.scheme and parts.netloc) or text == "memory:" or (parts.scheme == "sqlite" and bool(parts.path))
+    at_path = parts.scheme in ("sqlite", "unix", "unixs") and bool(parts.path)
+    return bool(parts.scheme and parts.netloc) or text == "memory:" or at_path
