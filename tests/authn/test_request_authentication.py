@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from watchkeeper.authn.configuration import Anonymous
 from watchkeeper.authn.interface import InvalidToken
 from watchkeeper.authn.request import RequestAuthenticator, bearer_token
 from watchkeeper.authn.static_tokens import StaticTokens
@@ -59,7 +60,7 @@ def test_a_static_token_is_recognized_at_once_and_its_user_is_authenticated():
 
 def test_no_credentials_are_anonymous_unless_that_is_not_allowed():
     assert authenticator().authenticate(request()) is ANONYMOUS
-    strict = RequestAuthenticator(TokenUnion(StaticTokens({})), anonymous=False)
+    strict = RequestAuthenticator(TokenUnion(StaticTokens({})), anonymous=Anonymous(enabled=False))
     assert strict.authenticate(request()) is None
 
 

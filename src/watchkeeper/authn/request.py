@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from watchkeeper.authn.certificates import certificate_user
+from watchkeeper.authn.configuration import Anonymous
 from watchkeeper.authn.interface import InvalidToken
 from watchkeeper.authn.union import TokenUnion
 from watchkeeper.authn.websocket_token import websocket_token
@@ -12,6 +13,7 @@ from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
 from watchkeeper.request.user import ANONYMOUS, User
 
+ANYBODY = Anonymous()
 _MAX_CACHED_HEADERS = 1024
 _EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
@@ -23,7 +25,7 @@ class RequestAuthenticator:
     is nearly always: a header that was seen before costs one look-up.
     """
 
-    def __init__(self, tokens: TokenUnion, *, anonymous: bool = True) -> None:
+    def __init__(self, tokens: TokenUnion, *, anonymous: Anonymous = ANYBODY) -> None:
         self.tokens = tokens
         self._anonymous = anonymous
         self._by_header: dict[str, User] = {}
@@ -51,7 +53,7 @@ class RequestAuthenticator:
         if not token:
             if _has_space_for_token(header):
                 request.warn(_EXTRA_SPACE)
-            return ANONYMOUS if self._anonymous else None
+            return ANONYMOUS if self._anonymous.admits(request.path) else None
         return self._by_token(header, token)
 
     def _without_header(self, request: Request) -> User | Awaitable[User | None] | None:
@@ -63,7 +65,7 @@ class RequestAuthenticator:
                 return None
             if token:
                 return self._by_token("", token)
-        return ANONYMOUS if self._anonymous else None
+        return ANONYMOUS if self._anonymous.admits(request.path) else None
 
     def _by_token(self, header: str, token: str) -> User | Awaitable[User | None] | None:
         static = self.tokens.static_user(token)

@@ -128,6 +128,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--service-node-port-range", "ports that Services get as node ports", metavar="RANGE",
           default="-".join(map(str, DEFAULT_NODE_PORTS)))  # fmt: skip
     a.add_switch("--anonymous-auth", "let requests without credentials be system:anonymous", default=True)
+    a.add("--authentication-config", "an AuthenticationConfiguration: the paths that need no credentials", kind=Path,
+          metavar="FILE")  # fmt: skip
     a.add("--authorization", "RBAC or AlwaysAllow", default="RBAC", metavar="MODE")
     a.add("--kubeconfig", "where to write a kubeconfig (default: in --data-dir)", kind=Path, metavar="PATH")
     a.add("--controllers", f"controllers to run, of {', '.join(CONTROLLERS)}; '' for none", default=DEFAULT_CONTROLLERS,

@@ -99,6 +99,8 @@ class ServeOptions:
     """The key of service account tokens, which servers on one store share; None is one of this server's own."""
     anonymous_auth: bool = True
     """Whether requests without credentials are `system:anonymous`; with `AlwaysAllow` only where TLS is not served."""
+    authentication_config: Path | None = None
+    """An AuthenticationConfiguration: which requests need no credentials, in place of `anonymous_auth`."""
     service_cluster_ip_range: tuple[str, ...] = (DEFAULT_NETWORK,)
     """The networks that Services get addresses from: one, or one per IP family, the preferred family first."""
     service_node_port_range: str = "-".join(map(str, DEFAULT_NODE_PORTS))

@@ -38,7 +38,7 @@ from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.audit import open_audit_log
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.controllers import elected_controllers
-from watchkeeper.server.credentials import Credentials, load_credentials
+from watchkeeper.server.credentials import Credentials, anonymous_requests, load_credentials
 from watchkeeper.server.extensions import Extensions
 from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.followed_store import FollowedStore
@@ -169,7 +169,7 @@ class Server:
             service_account_key(options.data_dir, options.service_account_signing_key_file), ISSUER
         )
         authenticator = self.credentials.authenticator(
-            [*self.extensions.tokens, signer], audiences=signer.audiences, anonymous=self._takes_anonymous()
+            [*self.extensions.tokens, signer], audiences=signer.audiences, anonymous=anonymous_requests(self.options)
         )
         choices = AssemblyOptions(
             authorizer=authorizer,
@@ -294,17 +294,6 @@ class Server:
             self._undo.append(("unix socket", lambda: path.unlink(missing_ok=True)))
         self._undo.append(("sockets", lambda: _close(sockets)))
         return sockets
-
-    def _takes_anonymous(self) -> bool:
-        """Whether requests need no credentials. Where everybody may do everything they do, as with kube-apiserver.
-
-        Not over plain HTTP alone, which kube-apiserver lacks: clients in Go send no credentials there.
-        """
-        options = self.options
-        if options.anonymous_auth and options.authorization == "AlwaysAllow" and options.tls:
-            log.info("requests without credentials are refused, as --authorization AlwaysAllow asks no further")
-            return False
-        return options.anonymous_auth
 
     def _authorizer(self) -> Authorizer:
         own = self.extensions.authorizers

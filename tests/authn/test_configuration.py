@@ -1,0 +1,52 @@
+"""What an AuthenticationConfiguration says of requests without credentials."""
+
+from __future__ import annotations
+
+import pytest
+
+from watchkeeper.authn.configuration import Anonymous, ConfigurationError, parse_configuration
+
+HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
+
+
+def test_a_file_that_says_nothing_of_them_leaves_it_to_others() -> None:
+    assert parse_configuration(HEAD) is None
+    assert parse_configuration(HEAD.replace("/v1", "/v1beta1") + "jwt: []\nanonymous: null\n") is None
+
+
+def test_conditions_are_exact_paths() -> None:
+    found = parse_configuration(HEAD + "anonymous: {enabled: true, conditions: [{path: /livez}, {path: /readyz}]}")
+    assert found == Anonymous(paths=frozenset({"/livez", "/readyz"}))
+    assert [found.admits(path) for path in ("/livez", "/livez/", "/livez/ping", "/healthz")] == [True, *3 * [False]]
+
+
+def test_without_conditions_all_or_none_are_admitted() -> None:
+    for text, enabled in (("{enabled: true}", True), ("{enabled: false}", False), ("{}", False)):
+        found = parse_configuration(f"{HEAD}anonymous: {text}")
+        assert found == Anonymous(enabled=enabled)
+        assert found.admits("/api") is enabled
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "empty config data"),
+        ("[]", "the file is no object"),
+        ("a: [", "while parsing"),
+        ("kind: AuthenticationConfiguration", "expected kind AuthenticationConfiguration of apiVersion"),
+        (HEAD.replace("Authentication", "Authorization"), "expected kind AuthenticationConfiguration"),
+        (HEAD + "jwt: [{}]", "jwt: "),
+        (HEAD + "jwts: []", 'unknown field "jwts"'),
+        (HEAD + "anonymous: {enable: true}", 'unknown field "anonymous.enable"'),
+        (HEAD + "anonymous: {enabled: 1}", "anonymous.enabled is no bool"),
+        (HEAD + "anonymous: {enabled: true, conditions: [/livez]}", "anonymous.conditions is no object"),
+        (
+            HEAD + "anonymous: {enabled: false, conditions: [{path: /livez}]}",
+            "anonymous.conditions: enabled should be set to true when conditions are defined",
+        ),
+    ],
+)
+def test_a_file_that_breaks_a_rule_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_configuration(text)
+    assert problem in str(caught.value)
