@@ -1,4 +1,4 @@
-"""What kube-apiserver's AuthenticationConfiguration says of requests without credentials; of issuers this server knows none."""
+"""kube-apiserver's AuthenticationConfiguration: what it says of requests without credentials, and nothing else."""
 
 from __future__ import annotations
 
