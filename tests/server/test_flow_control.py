@@ -213,3 +213,24 @@ def test_what_is_missing_comes_back_and_what_older_servers_made_goes(tmp_path: P
 
     before, after = asyncio.run(run())
     assert after == before
+
+
+def test_who_writes_a_condition_again_and_again_is_not_fought(server: Handle) -> None:
+    server.request("POST", f"{BASE}/flowschemas", schema("fought", "catch-all"))
+    path = f"{BASE}/flowschemas/fought"
+
+    def said() -> str:
+        conditions = (server.request("GET", path).get("status") or {}).get("conditions") or [{}]
+        return str(conditions[0].get("reason", ""))
+
+    other = {"status": {"conditions": [{"type": "Dangling", "status": "True", "reason": "Other"}]}}
+    for _ in range(5):
+        until(lambda: said() == "Found")
+        server.request("PATCH", f"{path}/status", other)
+    until(lambda: said() == "Found")
+    server.request("PATCH", f"{path}/status", other)
+    server.request("POST", f"{BASE}/flowschemas", schema("beside", "catch-all"))
+    until(lambda: "Found" in str(server.request("GET", f"{BASE}/flowschemas/beside")))
+    assert said() == "Other"
+    for name in ("fought", "beside"):
+        server.request("DELETE", f"{BASE}/flowschemas/{name}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 
+from watchkeeper.aio.pace import Pace
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta.errors import ApiError
@@ -17,6 +19,11 @@ from watchkeeper.storage.interface import StoredObject
 
 log = logging.getLogger(__name__)
 
+_WRITES = (6, 60.0)
+"""How often a schema is written to, in how many seconds."""
+_HELD_BACK = (30.0, 75.0)
+"""After how many seconds one that was written to too often is looked at again."""
+
 
 class FlowControlUpkeep:
     """Writes the condition `Dangling` when a schema or a level has changed."""
@@ -27,6 +34,7 @@ class FlowControlUpkeep:
         self._store = store
         self._status = status
         self._changed = asyncio.Event()
+        self._pace = Pace(*_WRITES)
         self._tasks = TaskOwner("flow-control")
 
     def start(self) -> None:
@@ -41,13 +49,24 @@ class FlowControlUpkeep:
         await self._tasks.close()
 
     async def _keep_conditions(self) -> None:
+        """Whoever else writes a condition again and again is not fought: that waits for a while."""
+        delay: float | None = None
         while True:
-            await self._changed.wait()
+            try:
+                async with asyncio.timeout(delay):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
             self._changed.clear()
+            delay = None
             for schema in self._schemas.schemas():
                 condition = dangling_condition(level_of(schema), self._schemas.has_level(level_of(schema)), now_text())
-                if not _says(schema, condition):
+                if _says(schema, condition):
+                    continue
+                if self._pace.take(schema["metadata"]["name"]):
                     await self._write(schema["metadata"]["name"], condition)
+                else:
+                    delay = random.uniform(*_HELD_BACK)
 
     async def _write(self, name: str, condition: Object) -> None:
         key, fields = self._store.key("", name), self._status.field_manager
