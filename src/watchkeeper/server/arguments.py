@@ -163,6 +163,9 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="LIST")  # fmt: skip
     a.add("--watch-cache-check-interval", "how often caches are compared with the storage, 0 for never", default=300.0,
           kind=seconds, metavar="S")  # fmt: skip
+    for verb in ("enable", "disable"):
+        a.add(f"--{verb}-admission-plugins", f"rules for writes to {verb}, by kube-apiserver's names", default=(),
+              kind=_names, metavar="LIST")  # fmt: skip
     a.add("--audit-policy-file", "an audit.k8s.io/v1 Policy: which requests are told of", kind=Path, metavar="FILE")
     a.add("--audit-log-path", "where they are told of, - for standard output", default="", metavar="FILE")
     a.add("--audit-log-maxsize", "megabytes after which a new file is begun, 0 for never", default=100, kind=int,

@@ -38,6 +38,7 @@ from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
 from watchkeeper.server import admission_policies, admission_webhooks, api_services, flow_schemas, policy_feed
+from watchkeeper.server.admission_choice import chosen
 from watchkeeper.server.admission_plugins import builtin_plugins
 from watchkeeper.server.admission_policies import AdmissionPolicies
 from watchkeeper.server.admission_webhooks import AdmissionWebhooks
@@ -93,6 +94,8 @@ class AssemblyOptions:
     plugins: Sequence[Plugin] = field(default_factory=tuple)
     """Rules of whoever embeds the server."""
     extra_plugins: Sequence[Plugin] = field(default_factory=tuple)
+    disabled_plugins: Sequence[str] = ()
+    """Rules of kube-apiserver to leave out."""
     read_only: bool = False
     """Whether nothing may be written."""
 
@@ -252,7 +255,7 @@ class Assembly:
         return api_services.builtin_services(self.options.resources)
 
     def _plugins(self) -> list[Plugin]:
-        return [
+        plugins = [
             *([ReadOnly()] if self.options.read_only else []),
             *builtin_plugins(self.stored, self.options.authorizer, self.served),
             self.configuration,
@@ -264,6 +267,7 @@ class Assembly:
             self.quotas,
             *self.options.extra_plugins,
         ]
+        return chosen(plugins, self.options.disabled_plugins)
 
     def store(self, group: str, resource: str) -> Store:
         """The registry store of a built-in resource."""

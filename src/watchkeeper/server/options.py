@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
+from watchkeeper.server.admission_choice import check_choice
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.own_service import is_advertisable
 from watchkeeper.server.service_ranges import node_ports, service_networks
@@ -137,6 +138,10 @@ class ServeOptions:
     """Resources to leave out of that, such as `deployments.apps#0`; caches of other sizes fit by themselves."""
     watch_cache_check_interval: float = 300.0
     """How often what is in memory is compared with what is stored; 0 is never."""
+    enable_admission_plugins: tuple[str, ...] = ()
+    """Rules for writes that have to be there, by kube-apiserver's names; all that there are here are on anyway."""
+    disable_admission_plugins: tuple[str, ...] = ()
+    """Rules for writes to leave out."""
     audit_policy_file: Path | None = None
     """An audit.k8s.io/v1 Policy: which requests are told of in the audit log."""
     audit_log_path: str = ""
@@ -195,6 +200,7 @@ class ServeOptions:
             if directive not in ("includeSubDomains", "preload") and not re.fullmatch("max-age=[^=]*", directive):
                 allowed = "max-age=expireTime, includeSubDomains, preload"
                 raise StartupError(f"--strict-transport-security-directives {directive!r} is none of {allowed}")
+        check_choice(self.enable_admission_plugins, self.disable_admission_plugins)
         for name in self.controllers:
             if name not in CONTROLLERS:
                 raise StartupError(f"--controllers: {name!r} is none of {', '.join(CONTROLLERS)}")

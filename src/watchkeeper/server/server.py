@@ -183,6 +183,7 @@ class Server:
             plugins=self.extensions.admission,
             extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
             read_only=options.read_only,
+            disabled_plugins=options.disable_admission_plugins,
         )
         self.assembly = Assembly(self.storage, choices)
         self._undo.append(("assembly", self.assembly.close))
