@@ -16,6 +16,7 @@ from watchkeeper.apiextensions.schema.normalize import Walk, compile_normalizer
 from watchkeeper.apiextensions.schema.quick import compile_check
 from watchkeeper.apiextensions.schema.rule_set import RuleSet
 from watchkeeper.apiextensions.schema.rules import compile_rules
+from watchkeeper.apiextensions.schema.settled_defaults import settle_defaults
 from watchkeeper.apiextensions.schema.structural import NotStructural, Structural, read_structural
 from watchkeeper.apiextensions.schema.validator import Validator
 from watchkeeper.apiextensions.serving.hooks import Hooks
@@ -75,6 +76,8 @@ class CompiledVersion:
             return None
         if self._keep_unknown:
             root.preserve = True
+        else:
+            settle_defaults(root)
         return root
 
     @functools.cached_property
