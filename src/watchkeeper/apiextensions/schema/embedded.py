@@ -70,15 +70,21 @@ def well_formed_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def compile_coercer(node: Structural | None, *, is_root: bool = True) -> Coerce | None:
-    """Decodes the metadata of embedded resources; None when the schema has none. The root is none of them."""
+def compile_coercer(node: Structural | None, *, is_root: bool = True, lenient: bool = False) -> Coerce | None:
+    """Decodes the metadata of embedded resources; None when the schema has none. The root is none of them.
+
+    `lenient`: what cannot be read is dropped.
+    """
     if node is None:
         return None
     own = node.embedded and not is_root
-    items = compile_coercer(node.items, is_root=False)
-    rest = compile_coercer(node.additional, is_root=False)
+    coerce_own = drop_malformed if lenient else coerce_resource
+    items = compile_coercer(node.items, is_root=False, lenient=lenient)
+    rest = compile_coercer(node.additional, is_root=False, lenient=lenient)
     fields = {
-        n: inner for n, child in node.properties.items() if (inner := compile_coercer(child, is_root=False)) is not None
+        n: inner
+        for n, child in node.properties.items()
+        if (inner := compile_coercer(child, is_root=False, lenient=lenient)) is not None
     }
     if not own and items is None and rest is None and not fields:
         return None
@@ -86,7 +92,7 @@ def compile_coercer(node: Structural | None, *, is_root: bool = True) -> Coerce 
     def coerce(value: Any, unknown: list[str] | None, path: str) -> None:
         if value.__class__ is dict:
             if own:
-                coerce_resource(value, unknown, path)
+                coerce_own(value, unknown, path)
             for key, item in value.items():
                 inner = fields.get(key)
                 if inner is None and key not in node.properties:
@@ -112,6 +118,18 @@ def coerce_resource(value: dict[str, Any], unknown: list[str] | None, path: str)
             value["metadata"] = decode_metadata(value["metadata"], unknown, where)
         except DecodeError as problem:
             raise CoercionError(invalid(where, in_key_order(orjson.loads(sent)), str(problem))) from None
+
+
+def drop_malformed(value: dict[str, Any], unknown: list[str] | None, path: str) -> None:
+    """Drop what cannot be read of kind, apiVersion and metadata of a resource, in place."""
+    for name in ("apiVersion", "kind"):
+        if name in value and not isinstance(value[name], str):
+            del value[name]
+    metadata = value.get("metadata", value)
+    if metadata is None:
+        value["metadata"] = {}
+    elif metadata is not value and metadata.__class__ is dict:
+        value["metadata"] = well_formed_metadata(metadata)
 
 
 def compile_embedded_check(node: Structural | None, *, is_root: bool = True) -> Check | None:

@@ -10,10 +10,9 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from watchkeeper.apiextensions.schema.embedded import coerce_resource, compile_coercer
+from watchkeeper.apiextensions.schema.embedded import compile_coercer, drop_malformed
 from watchkeeper.apiextensions.schema.normalize import compile_normalizer
 from watchkeeper.apiextensions.schema.structural import Structural
-from watchkeeper.runtime.scheme import DecodeError
 
 _Path = tuple[str | None, ...]
 """Where a value is, None standing for an item."""
@@ -48,18 +47,14 @@ def _suspects(node: Structural, path: _Path, *, inside: bool) -> Iterator[tuple[
 
 def _pruner(root: Structural) -> Callable[[Any, _Path], tuple[Any, bool]]:
     """Takes a default and where it is to what is left of it and whether anything is."""
-    coerce, normalize = compile_coercer(root), compile_normalizer(root)
+    coerce, normalize = compile_coercer(root, lenient=True), compile_normalizer(root)
 
     def prune(default: Any, path: _Path) -> tuple[Any, bool]:
         around = _wrapped(copy.deepcopy(default), path)
-        try:
-            coerce_resource(around, None, "")
-            if coerce is not None:
-                coerce(around, None, "")
-        except DecodeError:
-            return default, True  # validation refuses those
-        unknown: list[str] = []
-        normalize(around, unknown, "")
+        drop_malformed(around, None, "")
+        if coerce is not None:
+            coerce(around, None, "")
+        normalize(around, None, "")
         return _found(around, path)
 
     return prune

@@ -17,6 +17,7 @@ from watchkeeper.apiextensions.schema.quick import compile_check
 from watchkeeper.apiextensions.schema.rule_set import RuleSet
 from watchkeeper.apiextensions.schema.rules import compile_rules
 from watchkeeper.apiextensions.schema.settled_defaults import settle_defaults
+from watchkeeper.apiextensions.schema.stored_metadata import readable_metadata
 from watchkeeper.apiextensions.schema.structural import NotStructural, Structural, read_structural
 from watchkeeper.apiextensions.schema.validator import Validator
 from watchkeeper.apiextensions.serving.hooks import Hooks
@@ -95,6 +96,10 @@ class CompiledVersion:
         return compile_coercer(self.root)
 
     @functools.cached_property
+    def _drop_malformed(self) -> Callable[[Any, list[str] | None, str], None] | None:
+        return compile_coercer(self.root, lenient=True)
+
+    @functools.cached_property
     def _is_valid(self) -> Callable[[Any], bool]:
         return compile_check(self.root) if self.root is not None else lambda _value: True
 
@@ -163,9 +168,19 @@ class CompiledVersion:
         if fill is not None:
             fill(obj)
 
-    def on_read(self, obj: Object) -> Object:
-        """What an object read from storage shows: the schema of today, defaults included."""
+    def settle(self, obj: Object) -> Object:
+        """An object as the schema of today has it, defaults included. Raises DecodeError."""
         self.prune(obj)
+        self.default(obj)
+        return obj
+
+    def on_read(self, obj: Object) -> Object:
+        """The same of what is read from storage, where metadata may be older than any check of it."""
+        obj["metadata"] = metadata = readable_metadata(obj.get("metadata") or {})
+        metadata.setdefault("generation", 1)
+        self._normalize(obj, None, "")
+        if self._drop_malformed is not None:
+            self._drop_malformed(obj, None, "")
         self.default(obj)
         return obj
 

@@ -189,7 +189,7 @@ class VersionedStorage:
         if self._shown is self._stored:
             return obj
         converted = await self._converter.convert(_without_version(obj), self._stored.gvk.group_version)
-        return self._stored.on_read(converted)
+        return self._stored.settle(converted)
 
     async def rehearse(self, obj: Object) -> Object:
         """An object of this version as it would be after it had been stored. Raises ApiError."""
