@@ -80,3 +80,38 @@ def test_a_disk_that_fails_is_counted_and_used_again_when_it_is_back(tmp_path: P
     file = tmp_path / "audit.log"
     assert asyncio.run(main()).dropped == 1
     assert file.read_bytes() == b"kept\n"
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_who_waits_learns_whether_what_was_told_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool
+) -> None:
+    file = tmp_path / "audit.log"
+
+    async def main() -> None:
+        written = AuditLog(LogOptions(path=str(file)))
+        await written.start()
+        if not works:
+            monkeypatch.setattr(audit_log._RotatedFile, "append", full)
+        written.write(b"one\n")
+        first = written.written()
+        written.write(b"two\n")
+        second = written.written()
+        assert [await first, await second] == [works, works]
+        assert file.read_bytes() == (b"one\ntwo\n" if works else b"")
+        await written.close()
+        assert not await written.written()
+
+    def full(_file: object, _lines: list[bytes]) -> None:
+        raise OSError("no space left on device")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("mode", "blocking", "strict"),
+    [("batch", False, False), ("blocking", True, False), ("blocking-strict", True, True)],
+)
+def test_modes(tmp_path: Path, mode: str, blocking: bool, strict: bool) -> None:
+    written = run(LogOptions(path=str(tmp_path / "audit.log"), mode=mode))
+    assert (written.blocking, written.strict) == (blocking, strict)

@@ -32,11 +32,11 @@ rules:
 """
 
 
-def serving(directory: Path, policy: str = POLICY) -> Server:
+def serving(directory: Path, policy: str = POLICY, mode: str = "blocking") -> Server:
     file = directory / "policy.yaml"
     file.write_text(policy)
     log = str(directory / "audit.log")
-    return Server(insecure_http=True, controllers=(), audit_policy_file=file, audit_log_path=log)
+    return Server(insecure_http=True, controllers=(), audit_policy_file=file, audit_log_path=log, audit_log_mode=mode)
 
 
 def events(directory: Path) -> list[Object]:
@@ -195,3 +195,40 @@ def test_compressed_answers_and_lists_are_told_of_without_managed_fields(tmp_pat
 def test_a_policy_that_cannot_be_used_keeps_the_server_from_starting(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match="loaded illegal policy with 0 rules"):
         serving(tmp_path, "apiVersion: audit.k8s.io/v1\nkind: Policy\n").__enter__()
+
+
+def test_who_has_an_answer_finds_it_in_the_log(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        for i in range(20):
+            server.request("POST", f"{BASE}/configmaps", {"metadata": {"name": f"c{i}"}})
+            assert [e["objectRef"]["name"] for e in about(tmp_path, "configmaps")] == [f"c{n}" for n in range(i + 1)]
+        ask(server, f"{BASE}/pods", Authorization="Bearer wrong-token-value")
+        assert [e["stage"] for e in about(tmp_path, "pods")] == ["ResponseStarted"]
+        with pytest.raises(RequestFailed):
+            server.request("GET", f"{BASE}/services/absent")
+        assert [e["responseStatus"]["code"] for e in about(tmp_path, "services")] == [404]
+
+
+def test_events_are_told_once_in_a_batch(tmp_path: Path) -> None:
+    with serving(tmp_path, mode="batch") as server:
+        server.request("POST", f"{BASE}/configmaps", {"metadata": {"name": "c"}})
+    assert [e["stage"] for e in about(tmp_path, "configmaps")] == ["ResponseComplete"]
+
+
+@pytest.mark.parametrize(("mode", "status"), [("blocking", 200), ("blocking-strict", 500)])
+def test_only_a_strict_log_refuses_what_cannot_be_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, status: int
+) -> None:
+    def full(_file: object, _lines: list[bytes]) -> None:
+        raise OSError("no space left on device")
+
+    with serving(tmp_path, "{kind: Policy, apiVersion: audit.k8s.io/v1, rules: [{level: Metadata}]}", mode) as server:
+        monkeypatch.setattr("watchkeeper.audit.log._RotatedFile.append", full)
+        code, _ = ask(server, f"{BASE}/pods", Authorization=f"Bearer {server.token}")
+        monkeypatch.undo()
+    assert code == status
+
+
+def test_a_mode_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StartupError, match='invalid audit log mode all, allowed modes are "batch,blocking,'):
+        serving(tmp_path, mode="all").start()

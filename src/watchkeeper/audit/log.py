@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 
 MAX_WAITING = 64 << 20
 """Bytes of events that may wait for a slow disk; what comes on top is dropped and counted."""
+MODES = ("batch", "blocking", "blocking-strict")
+"""Nobody waits for events; answers wait until they are written; and a request whose first one is lost fails."""
 _MEGABYTE = 1 << 20
 _DAY = 86400.0
 _STAMP = "%Y-%m-%dT%H-%M-%S"
@@ -36,20 +39,29 @@ class LogOptions:
     """So many older files are kept, 0 for all."""
     max_age: int = 0
     """Days that older files are kept, 0 for ever."""
+    mode: str = "blocking"
+    """One of `MODES`."""
 
 
 class AuditLog:
     """Takes lines and writes them in order, in a thread of its own.
 
-    A line is written within moments, not before the request that it tells of is answered: `kill -9` may lose the last
-    ones, an orderly end loses none.
+    Whoever has to know that a line is written waits for `written`. In mode `batch` nobody does: `kill -9` may lose the
+    last ones, an orderly end loses none.
     """
 
     def __init__(self, options: LogOptions) -> None:
         self._file = _RotatedFile(options)
         self._lines: list[bytes] = []
         self._waiting = 0
+        self._batch: asyncio.Future[bool] | None = None
+        """Done when the lines are written that wait now, with whether they are."""
         self._wanted = asyncio.Event()
+        self._closed = False
+        self.blocking = options.mode != "batch"
+        """Whether answers wait for their events."""
+        self.strict = options.mode == "blocking-strict"
+        """Whether requests are refused that cannot be told of."""
         self._tasks = TaskOwner("audit-log")
         self.events = 0
         """Lines taken."""
@@ -71,36 +83,50 @@ class AuditLog:
         self._waiting += len(line)
         self._wanted.set()
 
+    def written(self) -> Awaitable[bool]:
+        """Wait until the lines taken so far are written; whether those could be that wait now."""
+        if self._batch is None:
+            self._batch = asyncio.get_running_loop().create_future()
+            if self._closed:
+                self._batch.set_result(False)
+            self._wanted.set()
+        return asyncio.shield(self._batch)
+
     async def close(self) -> None:
         """Write what is left and close the file."""
         await self._tasks.close()
-        await asyncio.to_thread(self._append, self._take())
+        self._closed = True
+        await self._write_waiting()
         await asyncio.to_thread(self._file.close)
 
     async def _run(self) -> None:
         while True:
             await self._wanted.wait()
-            # Cancellation does not stop the thread: shielding makes sure that the next batch waits for it.
-            writing = asyncio.get_running_loop().run_in_executor(None, self._append, self._take())
-            try:
-                await asyncio.shield(writing)
-            except asyncio.CancelledError:
-                await writing
-                raise
+            await self._write_waiting()
 
-    def _take(self) -> list[bytes]:
+    async def _write_waiting(self) -> None:
         lines, self._lines, self._waiting = self._lines, [], 0
+        batch, self._batch = self._batch, None
         self._wanted.clear()
-        return lines
+        # Cancellation does not stop the thread: shielding makes sure that the next batch waits for it.
+        writing = asyncio.get_running_loop().run_in_executor(None, self._append, lines)
+        try:
+            await asyncio.shield(writing)
+        finally:
+            done = await writing
+            if batch is not None and not batch.done():
+                batch.set_result(done)
 
-    def _append(self, lines: list[bytes]) -> None:
+    def _append(self, lines: list[bytes]) -> bool:
         if not lines:
-            return
+            return True
         try:
             self._file.append(lines)
         except OSError as error:
             self.dropped += len(lines)
             log.error("%d audit events are lost: %s", len(lines), error)
+            return False
+        return True
 
 
 class _RotatedFile:

@@ -84,7 +84,8 @@ class App:
             response = self._panicked(request)
         if isinstance(response, Response) and response.stream is None:
             exchange = scope.get("exchange")
-            if exchange is not None and len(response.body) <= AT_ONCE:
+            waits = request.observer is not None and request.observer.holds
+            if exchange is not None and len(response.body) <= AT_ONCE and not waits:
                 self._respond_now(request, exchange, response)
                 return None
         return self._serve(request, response)
@@ -120,6 +121,8 @@ class App:
             if request.observer is not None:
                 lasting = response.stream is not None and request.info.long_running
                 request.observer.responding(status, response.body, lasting=lasting)
+                if request.observer.holds:
+                    await request.observer.settled()
             if len(response.body) > GZIP_THRESHOLD:
                 _compress(request, response)
             response.headers = (*response.headers, self._audit_header(request))

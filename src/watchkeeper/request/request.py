@@ -168,12 +168,19 @@ class Request:
 class Observer(Protocol):
     """Follows the answer to one request. What it does must not raise."""
 
+    holds: bool
+    """Whether the answer has to wait for `settled`."""
+
     def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
         """The answer is about to go out. Of streams `body` is empty; `lasting` ones have no end of their own."""
         ...
 
     def panicked(self) -> None:
         """The server has failed; the answer that tells so comes next."""
+        ...
+
+    def settled(self) -> Awaitable[object]:
+        """Wait, before the answer goes out, for what has to come first."""
         ...
 
 

@@ -168,6 +168,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
               kind=_names, metavar="LIST")  # fmt: skip
     a.add("--audit-policy-file", "an audit.k8s.io/v1 Policy: which requests are told of", kind=Path, metavar="FILE")
     a.add("--audit-log-path", "where they are told of, - for standard output", default="", metavar="FILE")
+    a.add("--audit-log-mode", "batch to write when there is time, blocking to do so before the answer, blocking-strict"
+          " to refuse what cannot be told of", default="blocking", metavar="MODE")  # fmt: skip
     a.add("--audit-log-maxsize", "megabytes after which a new file is begun, 0 for never", default=100, kind=int,
           metavar="MB")  # fmt: skip
     a.add("--audit-log-maxbackup", "how many older files are kept, 0 for all", default=0, kind=int, metavar="N")

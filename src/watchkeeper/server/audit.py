@@ -30,6 +30,7 @@ async def open_audit_log(options: ServeOptions) -> tuple[Auditing, AuditLog] | N
         max_size=options.audit_log_maxsize,
         max_backups=options.audit_log_maxbackup,
         max_age=options.audit_log_maxage,
+        mode=options.audit_log_mode,
     )
     audit_log = AuditLog(written)
     try:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from watchkeeper.audit.log import MODES
+from watchkeeper.meta.field import go_quote
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
 from watchkeeper.server.admission_choice import check_choice
 from watchkeeper.server.errors import StartupError
@@ -152,6 +154,8 @@ class ServeOptions:
     """How many older files are kept, 0 for all of them."""
     audit_log_maxage: int = 0
     """How many days older files are kept, 0 for ever."""
+    audit_log_mode: str = "blocking"
+    """`batch`: events are written when there is time; `blocking`: before the answer; `blocking-strict`: or it fails."""
     shutdown_grace: float = 10.0
     log_format: str = "text"
     log_level: str = "info"
@@ -189,6 +193,9 @@ class ServeOptions:
             raise StartupError("an etcd password needs --etcd-username")
         if self.audit_log_path and self.audit_policy_file is None:
             raise StartupError("--audit-log-path needs --audit-policy-file, which says what is told of")
+        if self.audit_log_mode not in MODES:
+            modes = go_quote(",".join(MODES))
+            raise StartupError(f"invalid audit log mode {self.audit_log_mode}, allowed modes are {modes}")
         for flag, number in (
             ("--audit-log-maxsize", self.audit_log_maxsize),
             ("--audit-log-maxbackup", self.audit_log_maxbackup),

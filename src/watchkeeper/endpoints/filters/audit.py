@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Protocol
 
 from watchkeeper.audit.event import Entry
 from watchkeeper.audit.policy import Level, Policy, Stage
 from watchkeeper.endpoints.filters.attributes import attributes_of
 from watchkeeper.endpoints.metrics import Family, Sample
+from watchkeeper.endpoints.response import Response, text_response
+from watchkeeper.meta.field import go_quote
 from watchkeeper.request.request import Receive, Request
 from watchkeeper.request.user import User
 
@@ -26,8 +28,17 @@ class Sink(Protocol):
     events: int
     dropped: int
 
+    blocking: bool
+    """Whether answers wait until their events are written."""
+    strict: bool
+    """Whether a request fails whose first event cannot be written."""
+
     def write(self, line: bytes) -> None:
         """Take an event, a line of JSON."""
+        ...
+
+    def written(self) -> Awaitable[bool]:
+        """Wait until what was taken is written; whether what had been waiting for that could be."""
         ...
 
 
@@ -42,27 +53,37 @@ class Auditing:
 
     def watch_failures(self, request: Request) -> None:
         """Goes before authentication: who fails it is told of too, but only how."""
-        request.on_done(lambda status: self._refused(request, status))
+        request.observer = _Attempt(self, request, self._sink)
 
-    def __call__(self, request: Request) -> None:
+    def __call__(self, request: Request) -> Awaitable[Response | None] | None:
         """Goes after authentication and before impersonation."""
         decision = self._policy.decide(attributes_of(request))
         self.levels[decision.level] += 1
         request.audit_id = request.header(b"audit-id") or str(uuid.uuid4())
         if decision.level is Level.NONE:
             request.observer = _IGNORED
-            return
+            return None
         entry = Entry(request, decision, request.audit_id)
         observer = _Observer(entry, self._sink)
         observer.tell(Stage.REQUEST_RECEIVED)
         request.observer = observer
         if request.method in _WRITES:
             request.receive = _listening(request.receive, entry)
+        if self._sink.strict and Stage.REQUEST_RECEIVED not in decision.omit_stages:
+            return self._kept(request, observer, self._sink.written())
         request.on_done(observer.finished)
+        return None
 
-    def _refused(self, request: Request, status: int) -> None:
-        if status != _UNAUTHORIZED or request.observer is not None:
-            return
+    async def _kept(self, request: Request, observer: _Observer, written: Awaitable[bool]) -> Response | None:
+        if await written:
+            request.on_done(observer.finished)
+            return None
+        request.observer = _IGNORED
+        uri = go_quote(f"{request.path}?{request.query}" if request.query else request.path)
+        return text_response(500, f"Internal Server Error: {uri}: failed to store audit event\n")
+
+    def refused(self, request: Request, status: int) -> None:
+        """Tell of a request of which nobody knows whose it is."""
         request.user = _NOBODY
         decision = self._policy.decide(attributes_of(request))
         self.levels[decision.level] += 1
@@ -91,13 +112,40 @@ class Auditing:
         )
 
 
+class _Attempt:
+    """Follows a request until it is known whose it is."""
+
+    def __init__(self, auditing: Auditing, request: Request, sink: Sink) -> None:
+        self._auditing = auditing
+        self._request = request
+        self._sink = sink
+        self.holds = sink.blocking
+
+    def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
+        """Nobody will ever know if the request is refused for that."""
+        if status == _UNAUTHORIZED:
+            self._auditing.refused(self._request, status)
+
+    def panicked(self) -> None:
+        """Nothing is told."""
+
+    def settled(self) -> Awaitable[object]:
+        """Until what was told is written."""
+        return self._sink.written()
+
+
 class _Ignored:
     """Sees a request go by."""
+
+    holds = False
 
     def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
         """Nothing is told."""
 
     def panicked(self) -> None:
+        """Nothing is told."""
+
+    async def settled(self) -> None:
         """Nothing is told."""
 
 
@@ -111,6 +159,8 @@ class _Observer:
         self._entry = entry
         self._sink = sink
         self._panicked = False
+        self._complete = False
+        self.holds = sink.blocking
 
     def tell(self, stage: Stage) -> None:
         """Write the event of a stage, unless the policy leaves it out."""
@@ -119,11 +169,12 @@ class _Observer:
 
     def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
         """The answer is about to go out; `lasting`: it is a stream without an end of its own."""
-        if self._panicked:
-            return
-        self._entry.responded(status, body)
+        if not self._panicked:
+            self._entry.responded(status, body)
         if lasting:
             self.tell(Stage.RESPONSE_STARTED)
+        elif self.holds and body:
+            self._close()
 
     def panicked(self) -> None:
         """The server has failed; another answer than the one that was wanted goes out."""
@@ -132,11 +183,19 @@ class _Observer:
 
     def finished(self, status: int) -> None:
         """The answer has been sent, or failed to be."""
-        if self._panicked:
-            self.tell(Stage.PANIC)
+        if self._complete:
             return
-        self._entry.responded(status)
-        self.tell(Stage.RESPONSE_COMPLETE)
+        if not self._panicked:
+            self._entry.responded(status)
+        self._close()
+
+    def settled(self) -> Awaitable[object]:
+        """Until what was told is written."""
+        return self._sink.written()
+
+    def _close(self) -> None:
+        self._complete = True
+        self.tell(Stage.PANIC if self._panicked else Stage.RESPONSE_COMPLETE)
 
 
 def _listening(receive: Receive, entry: Entry) -> Receive:
