@@ -111,6 +111,10 @@ class JsonCodec:
         """The encoding, without the head, with which an object begins."""
         return self.body(obj)
 
+    def shown(self, obj: Object, body: bytes) -> tuple[bytes, Attributes]:
+        """What the encoding of an object, without the head, is when it is read again, and what selectors look at."""
+        return body, self.attributes(obj)
+
     def stored(self, key: str, value: bytes, revision: int) -> StoredObject:
         """Wrap stored bytes at a revision. Raises CorruptObject naming the key."""
         if self._on_read is None and value.startswith(self._starts):

@@ -42,7 +42,7 @@ class OwnWrites:
         return f"<OwnWrites expecting {len(self._expected)}>"
 
     def expect(self, key: bytes, value: bytes, body: bytes, attributes: Attributes, *, settled: bool = False) -> None:
-        """`value`, the stored form of the encoding `body` (without head), is about to be written."""
+        """A `value` is about to be written that is read as the encoding `body` (without head)."""
         if len(self._expected) >= _MAX_EXPECTED:
             self._expected.clear()
         self._expected[key] = _Write(value, body, attributes, settled)

@@ -231,10 +231,10 @@ class Store:
         value = self.codec.head + body
         if self._transformer is not None:
             value = self._encrypt(self._transformer, value, kv_key)
-        attributes = self.codec.attributes(obj)
+        shown, attributes = self.codec.shown(obj, body)
         own_writes = self.own_writes
         if own_writes is not None:
-            own_writes.expect(kv_key, value, body, attributes, settled=settled)
+            own_writes.expect(kv_key, value, shown, attributes, settled=settled)
         result = None
         try:
             result = await self._leased_put(kv_key, value, expected, ttl, get_on_failure)
@@ -243,7 +243,7 @@ class Store:
         finally:
             if own_writes is not None and (result is None or not result.succeeded):
                 own_writes.failed(kv_key)
-        stored = self.codec.wrap(key, body, result.revision)
+        stored = self.codec.wrap(key, shown, result.revision)
         stored.set_attributes(attributes)
         stored.settled = settled
         if own_writes is not None and result.succeeded:

@@ -82,7 +82,7 @@ def test_the_metadata_of_resources_inside_is_read_alike() -> None:
         "inner": {"apiVersion": "v1", "kind": 7, "metadata": copy.deepcopy(broken)},
     }
     with pytest.raises(DecodeError):
-        version().settle(copy.deepcopy(stored))
+        version().prune(copy.deepcopy(stored))
     found = version().on_read(stored)
     assert found["metadata"] == {"name": "a", "labels": {"a": "x y"}, "generation": 1}
     assert found["inner"] == {"apiVersion": "v1", "metadata": {"name": "a", "labels": {"a": "x y"}}}

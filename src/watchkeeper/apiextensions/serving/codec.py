@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from watchkeeper.apiextensions.conversion.interface import Converter
 from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.json_text import with_digits
 from watchkeeper.storage.codec import JsonCodec, SelectableFields, splice
 from watchkeeper.storage.errors import CorruptObject, UnknownVersion
-from watchkeeper.storage.interface import StoredObject
+from watchkeeper.storage.interface import Attributes, StoredObject
 
 Object = dict[str, Any]
 
@@ -19,8 +21,9 @@ Object = dict[str, Any]
 class CustomCodec(JsonCodec):
     """Reads and writes objects of one custom resource at its storage version.
 
-    What is read is what the schema of today makes of it. Objects stored at an older version are brought to the storage
-    version if that takes nothing but this process. Where a webhook has to be asked they come as they are stored.
+    What is read is what the schema of today makes of it, defaults included: that of the version at which it is stored.
+    Objects stored at an older version are then brought to the storage version if that takes nothing but this process.
+    Where a webhook has to be asked they come as they are stored.
     """
 
     def __init__(
@@ -34,34 +37,39 @@ class CustomCodec(JsonCodec):
         self.versions = versions
         self._converter = converter
         hub = versions[gvk.version]
-        super().__init__(gvk, selectable_fields, decode_old=self._convert_old, on_read=hub.on_read)
+        super().__init__(gvk, selectable_fields, on_read=hub.on_read)
         self._foreign: dict[str, JsonCodec] = {}
+        self._hub = hub
 
     def body(self, obj: Object) -> bytes:
         """The canonical encoding without the head, with numbers as kube-apiserver writes them."""
         return with_digits(b"{" + super().body(obj))[1:]
 
-    def _convert_old(self, obj: Object) -> Object:
-        return self._converter.convert_nowait(obj, self.gvk.group_version)
+    def shown(self, obj: Object, body: bytes) -> tuple[bytes, Attributes]:
+        """With the defaults of the storage version, which objects that were sent at another one are stored without."""
+        if len(self.versions) == 1 or not self._hub.fills_in:
+            return super().shown(obj, body)
+        read = self._hub.on_read(orjson.loads(self.head + body))
+        return self.body(read), self.attributes(read)
+
+    def prove(self, stored: StoredObject) -> None:
+        """Nothing is left to prove: whatever is read is looked into."""
 
     def _read(self, key: str, value: bytes, revision: int) -> StoredObject:
-        if self._converter.is_local or value.startswith(self._starts):
-            return super()._read(key, value, revision)
         obj = self._parse_value(key, value, revision)
         found = self._version_of(key, obj, revision)
-        if found.gvk == self.gvk:
-            return super()._read(key, value, revision)
         try:
-            body = self.body(found.on_read(obj))
+            obj = found.on_read(obj)
+            if found is not self._hub and self._converter.is_local:
+                obj = self._converter.convert_nowait(obj, self.gvk.group_version)
+                found = self._hub
+                found.prune(obj)
+            body = self.body(obj)
+            stored = StoredObject(key, revision, self._head_of(found.gvk), splice(body, revision), self)
+            stored.set_attributes(self.attributes(obj))
         except Exception as e:
             raise CorruptObject(f"what is stored cannot be read as {found.gvk}: {e}", key, revision=revision) from e
-        stored = StoredObject(key, revision, self._head_of(found.gvk), splice(body, revision), self)
-        stored.set_attributes(self.attributes(obj))
         return stored
-
-    def _to_hub(self, key: str, obj: Object, revision: int) -> Object:
-        self._version_of(key, obj, revision)
-        return super()._to_hub(key, obj, revision)
 
     def _version_of(self, key: str, obj: Object, revision: int) -> CompiledVersion:
         api_version = str(obj.get("apiVersion") or "")
@@ -77,6 +85,8 @@ class CustomCodec(JsonCodec):
         return found
 
     def _head_of(self, gvk: GroupVersionKind) -> bytes:
+        if gvk is self.gvk or gvk == self.gvk:
+            return self.head
         codec = self._foreign.get(gvk.version)
         if codec is None:
             codec = self._foreign[gvk.version] = JsonCodec(gvk)

@@ -162,20 +162,22 @@ class CompiledVersion:
         if self.hooks.default is not None:
             self.hooks.default(obj)
 
+    @property
+    def fills_in(self) -> bool:
+        """Whether there are any defaults."""
+        return self._fill is not None or self.hooks.default is not None
+
     def fill_in(self, obj: Object) -> None:
         """Fill in the defaults of the schema, in place."""
         fill = self._fill
         if fill is not None:
             fill(obj)
 
-    def settle(self, obj: Object) -> Object:
-        """An object as the schema of today has it, defaults included. Raises DecodeError."""
-        self.prune(obj)
-        self.default(obj)
-        return obj
-
     def on_read(self, obj: Object) -> Object:
-        """The same of what is read from storage, where metadata may be older than any check of it."""
+        """What an object read from storage shows: the schema of today, defaults included.
+
+        Its metadata may be older than any check of it.
+        """
         obj["metadata"] = metadata = readable_metadata(obj.get("metadata") or {})
         metadata.setdefault("generation", 1)
         self._normalize(obj, None, "")

@@ -189,13 +189,15 @@ class VersionedStorage:
         if self._shown is self._stored:
             return obj
         converted = await self._converter.convert(_without_version(obj), self._stored.gvk.group_version)
-        return self._stored.settle(converted)
+        self._stored.prune(converted)
+        return converted
 
     async def rehearse(self, obj: Object) -> Object:
         """An object of this version as it would be after it had been stored. Raises ApiError."""
         if self._shown is self._stored:
             return obj
         stored = await self._to_storage(orjson.loads(orjson.dumps(obj)))
+        self._stored.default(stored)
         shown = await self._converter.convert(stored, self._shown.gvk.group_version)
         self._shown.prune(shown)
         return shown
