@@ -17,7 +17,7 @@ from watchkeeper.endpoints.filters import Filter
 from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
 from watchkeeper.endpoints.negotiation import JSON, PLAIN, YAML, Accepted, accepted_form, wants_pretty
 from watchkeeper.endpoints.render import PROTOBUF_HEADER
-from watchkeeper.endpoints.response import AT_ONCE, Header, Response, error_response, text_response
+from watchkeeper.endpoints.response import AT_ONCE, TEXT, Header, Response, error_response, text_response
 from watchkeeper.endpoints.router import Router, method_not_allowed
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
@@ -29,6 +29,10 @@ log = logging.getLogger(__name__)
 
 PathHandler = Callable[[Request], "Response | Awaitable[Response]"]
 _CLIENT_CLOSED = 499
+_TIMED_OUT = (
+    b'{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",'
+    b'"reason":"Timeout","details":{},"code":504}\n'
+)
 _BEFORE_THE_KIND = frozenset({406, 415})
 """Media types that a path does not know at all, which `details` without anything in them tell, are refused before
 anybody has looked at the kind; so nobody warns of that."""
@@ -186,11 +190,21 @@ class App:
         return handler(request)
 
     async def _in_time(self, request: Request, response: Awaitable[Response]) -> Response:
-        """Wait for a handler. Watches have their own deadline, but must open in time like everybody else."""
+        """Wait for a handler. Watches have their own deadline, but must open in time like everybody else.
+
+        When the time is over that is all there is to tell, whatever the handler makes of it.
+        """
+        seconds = allowed_seconds(request, self.request_timeout)
         try:
-            return await self._deadlines.within(allowed_seconds(request, self.request_timeout), response)
+            return await self._deadlines.within(seconds, response)
         except TimeoutError:
-            raise errors.timeout("request did not complete within the allotted timeout") from None
+            if request.info.long_running:
+                raise errors.timeout("request did not complete within the allotted timeout") from None
+            return _timed_out(request)
+        except ApiError:
+            if request.info.long_running or asyncio.get_running_loop().time() < request.started + seconds:
+                raise
+            return _timed_out(request)
 
     def _audit_header(self, request: Request) -> Header:
         given = request.audit_id or request.header(b"audit-id")
@@ -205,6 +219,13 @@ def _compress(request: Request, response: Response) -> None:
     if request.path.startswith("/api") and takes_gzip(request.header(b"accept-encoding")):
         response.body = gzip(response.body)
         response.headers = (*response.headers, *GZIP_HEADERS)
+
+
+def _timed_out(request: Request) -> Response:
+    """The answer of kube-apiserver's filter, which nobody marks as a Status: clients take the code alone."""
+    request.flow = ()
+    request.warnings.clear()
+    return Response(504, _TIMED_OUT, (TEXT,))
 
 
 def _exceeded_limit(error: BaseException | None) -> str:

@@ -128,10 +128,7 @@ def test_a_webhook_has_no_more_time_than_the_request(api: Any, hook: Any, policy
     begun = time.monotonic()
     answer = api.create(query="?timeout=1s")
     assert (answer.status, answer.body["reason"]) == (504, "Timeout")
-    # The filter of requests and whoever asks webhooks end at the same moment, there as here.
-    requested = "request did not complete within requested timeout - context deadline exceeded"
-    allotted = "request did not complete within the allotted timeout"
-    assert answer.message in (f"Timeout: {requested}", f"Timeout: {allotted}")
+    assert answer.message == "Timeout: request did not complete within the allotted timeout"
     assert time.monotonic() - begun < 3.5
     assert hook.queries == [{"timeout": ["1s"]}]
 
