@@ -105,6 +105,18 @@ def test_operation_ids_are_unique(v2: Any) -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_v2_says_nothing_of_fields_where_a_definition_keeps_unknown_ones() -> None:
+    openapi = OpenAPI(resources(), "v1.36.0")
+    custom = robots({"type": "object", "properties": {"arms": {"type": "integer"}}})
+    openapi.set_custom(custom)
+    assert "arms" in orjson.loads(asyncio.run(openapi.v2()).body)["definitions"]["io.example.v1.Robot"]["properties"]
+    openapi.set_custom(replace(custom, keep_unknown=True))
+    shown = orjson.loads(asyncio.run(openapi.v2()).body)["definitions"]["io.example.v1.Robot"]
+    assert sorted(shown) == ["type", "x-kubernetes-group-version-kind"]
+    fields = document(openapi, "apis/example.io/v1")["components"]["schemas"]["io.example.v1.Robot"]["properties"]
+    assert "arms" in fields
+
+
 def test_the_index_leads_to_documents_by_the_hash_of_their_content(openapi: OpenAPI) -> None:
     paths = orjson.loads(openapi.v3_index().body)["paths"]
     assert {"api/v1", "apis/apps/v1", "apis/batch/v1", "apis/apiextensions.k8s.io/v1", "version"} <= paths.keys()

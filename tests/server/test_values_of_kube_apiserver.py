@@ -211,6 +211,7 @@ def test_a_definition_as_release_1_36_stores_it_serves_its_custom_resources(tmp_
         "metadata": {"name": "wagons.shop.example.com", "uid": "2"},
         "spec": {"group": "shop.example.com", "version": "v1", "names": {"plural": "wagons", "kind": "Wagon"}},
     }
+    old["spec"]["validation"] = {"openAPIV3Schema": {"type": "object", "properties": {"load": {"minimum": 1}}}}
     old["status"] = {**old["status"], "acceptedNames": {"plural": "wagons", "kind": "Wagon"}}
     wagon = {"apiVersion": "shop.example.com/v1", "kind": "Wagon", "metadata": {"name": "w", "namespace": "default"}}
     prefix = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
@@ -234,6 +235,9 @@ def test_a_definition_as_release_1_36_stores_it_serves_its_custom_resources(tmp_
         made = server.request("POST", carts, cart)
         assert (made["size"], "more" in made) == (1, False)
         assert get_when_served(server, "/apis/shop.example.com/v1/namespaces/default/wagons/w")["free"] == {"form": [1]}
+        shown = server.request("GET", "/openapi/v3/apis/shop.example.com/v1")["components"]["schemas"]
+        assert "size" in shown["com.example.shop.v1.Cart"]["properties"]
+        assert "properties" not in shown["com.example.shop.v1.Wagon"]
 
 
 def test_a_policy_as_release_1_36_stores_it_is_in_force(tmp_path: Path) -> None:

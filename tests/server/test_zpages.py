@@ -42,6 +42,7 @@ def test_people_read_since_when_the_server_runs() -> None:
     answer = page.handle(asked("text/plain"))
     assert answer.headers == ((b"content-type", b"text/plain; charset=utf-8"),)
     lines = answer.body.decode().splitlines()
+    assert lines[2].startswith("Warning: This endpoint is not meant to be machine parseable")
     assert {"apiserver statusz", "Up: 3 hr 01 min 02 sec", "Paths: /flagz /livez"} <= set(lines)
     assert page.handle(asked(form("Statusz"))).body.count(b'"uptimeSeconds": 10862') == 1
 

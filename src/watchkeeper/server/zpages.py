@@ -22,7 +22,10 @@ GROUP = "config.k8s.io"
 _DEPRECATED = "v1alpha1"
 _VERSIONS = (_DEPRECATED, "v1beta1")
 _TEXT = "text/plain"
-_NOT_FOR_PROGRAMS = "Warning: this is for people who look into a running server; its format may change at any time."
+_NOT_FOR_PROGRAMS = (
+    "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees"
+    " and is for debugging purposes only."
+)
 
 Fields = Mapping[str, Any]
 

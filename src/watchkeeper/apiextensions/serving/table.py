@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
+import orjson
+
 from watchkeeper.apiextensions.conversion.interface import Converter
+from watchkeeper.apiextensions.schema.structural import NotStructural, read_structural
 from watchkeeper.apiextensions.serving.defined import Defined, VersionDefined
 from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.apiextensions.serving.resource import Backend, CustomResource, converter_of
@@ -106,9 +109,14 @@ class CustomResources:
                 before.close()
             if defined.established:
                 # What cannot be done while the definition goes away is still told of here, unlike in discovery.
-                info, schema = replace(resource.info(version), verbs=VERBS), version.schema_json
                 self._openapi.set_custom(
-                    CustomVersion(info, defined.list_kind, schema_json=schema, selectable=version.selectable)
+                    CustomVersion(
+                        replace(resource.info(version), verbs=VERBS),
+                        defined.list_kind,
+                        schema_json=_published(defined, version),
+                        selectable=version.selectable,
+                        keep_unknown=defined.keep_unknown,
+                    )
                 )
 
     def _served_versions(self, defined: Defined) -> list[VersionDefined]:
@@ -186,3 +194,16 @@ class CustomResources:
         for name in list(self._resources):
             self.remove(name)
         self.flush()
+
+
+def _published(defined: Defined, version: VersionDefined) -> bytes | None:
+    """The schema to show, None for one of old that is not structural: the rest always are."""
+    if not defined.keep_unknown or version.schema_json is None:
+        return version.schema_json
+    from watchkeeper.apiextensions.schema.invariants import validate_structural
+
+    try:
+        root = read_structural(orjson.loads(version.schema_json))
+    except NotStructural:
+        return None
+    return None if validate_structural(root, "") else version.schema_json

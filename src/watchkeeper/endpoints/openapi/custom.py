@@ -38,6 +38,8 @@ class CustomVersion:
     """The `openAPIV3Schema`, encoded, as thousands of them are kept; None where anything goes."""
     selectable: tuple[str, ...] = ()
     """The paths of the fields that field selectors know."""
+    keep_unknown: bool = False
+    """Whether the definition is one of old that preserves unknown fields everywhere."""
 
     @property
     def schema(self) -> dict[str, Any] | None:
@@ -63,7 +65,9 @@ def custom_part(custom: CustomVersion) -> Part:
         return dict(sorted(paths.items())), dict(sorted(custom_definitions(custom, dialect).items()))
 
     schema = custom.schema_json or b""
-    facts = orjson.dumps((repr(custom.info), custom.list_kind, custom.schema_json is None, custom.selectable))
+    facts = orjson.dumps(
+        (repr(custom.info), custom.list_kind, custom.schema_json is None, custom.selectable, custom.keep_unknown)
+    )
     return Part(hashlib.sha256(facts + schema).hexdigest(), make, is_large=len(schema) > LARGE_SCHEMA)
 
 
@@ -102,7 +106,7 @@ def _extensions(custom: CustomVersion, gvk: GroupVersionKind) -> dict[str, Any]:
 def _kind(custom: CustomVersion, dialect: Dialect) -> dict[str, Any]:
     extensions = _extensions(custom, custom.info.kind)
     schema = custom.schema
-    if schema is None or (dialect is Dialect.V2 and schema.get(_PRESERVE)):
+    if schema is None or (dialect is Dialect.V2 and (custom.keep_unknown or schema.get(_PRESERVE))):
         return {"type": "object", **extensions}
     found = _in_v2(schema) if dialect is Dialect.V2 else _unfolded(schema)
     found["properties"] = {**found.get("properties", {}), **_object_fields(dialect)}
