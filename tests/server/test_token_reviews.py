@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -128,3 +130,15 @@ def test_a_token_for_a_pod_holds_longer_than_kubelets_are_told(server: Handle) -
         claims = claims_of(issued(server, *audiences, **spec))
         assert claims["exp"] - claims["iat"] == spec["expirationSeconds"]
         assert "warnafter" not in claims["kubernetes.io"]
+
+
+def test_what_is_about_to_go_counts_for_a_minute_yet(server: Handle, monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = f"{BASE}/serviceaccounts"
+    server.request("POST", accounts, {"metadata": {"name": "leaving", "finalizers": ["example.com/f"]}})
+    body = {"spec": {"audiences": ["a", "b"]}}
+    token = server.request("POST", f"{accounts}/leaving/token", body)["status"]["token"]
+    server.request("DELETE", f"{accounts}/leaving")
+    assert reviewed(server, token, "a")["authenticated"] is True
+    now = time.time()
+    monkeypatch.setattr("watchkeeper.authn.service_account_tokens.time", SimpleNamespace(time=lambda: now + 62))
+    assert reviewed(server, token, "b") == refused("service account default/leaving has been deleted")

@@ -1,12 +1,13 @@
 """Tokens of service accounts: signed, bound to an account and perhaps to an object, and recognized again.
 
 The claims are kube-apiserver's (KEP-1205): `kubernetes.io` names what the token is bound to; it holds as long as that
-exists and has the same uid.
+exists and has the same uid. Tokens of old, which stand in Secrets, are recognized too.
 """
 
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import time
 import uuid
@@ -14,7 +15,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from watchkeeper.authn import legacy_tokens
 from watchkeeper.authn.interface import InvalidToken, Recognized
+from watchkeeper.authn.legacy_tokens import Find, NoteUse
 from watchkeeper.authn.service_accounts import group_names, username
 from watchkeeper.meta.field import go_quote
 from watchkeeper.request.user import User
@@ -24,9 +27,8 @@ if TYPE_CHECKING:
 
 Claims = dict[str, Any]
 ALGORITHM = "ES256"
-FindUid = Callable[[str, str, str], Awaitable[str | None]]
-"""(resource, namespace, name) -> the uid of what has that name now, None when nothing has."""
 _BOUND = (("pod", "pods"), ("secret", "secrets"), ("node", "nodes"))
+_INVALIDATED = "service account token has been invalidated"
 _WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
 _MOUNTED_SECONDS = 3607
 """What kubelets ask for without being told otherwise: an hour, recognizable by the seconds."""
@@ -56,8 +58,10 @@ class ServiceAccountTokens:
         self._named = ""
         self.issuer = issuer
         self.audiences = tuple(audiences) or (issuer,)
-        self.find_uid: FindUid | None = None
+        self.find: Find | None = None
         """Set once objects can be looked up; until then no token is recognized."""
+        self.note_use: NoteUse | None = None
+        """Set where objects can be written."""
 
     def __repr__(self) -> str:
         return f"<ServiceAccountTokens of {self.issuer}>"
@@ -111,7 +115,7 @@ class ServiceAccountTokens:
 
     def authenticate_token(self, token: str) -> Awaitable[User | None] | None:
         """The service account, None when it is no token of this issuer. Raises InvalidToken, perhaps when awaited."""
-        if token.count(".") != 2 or self.find_uid is None:
+        if token.count(".") != 2 or self.find is None:
             return None
         return self._user(token)
 
@@ -121,7 +125,7 @@ class ServiceAccountTokens:
 
     async def recognize(self, token: str, audiences: Sequence[str]) -> Recognized | None:
         """The service account, and for which of the audiences its token is; see AudienceAware. Raises InvalidToken."""
-        if token.count(".") != 2 or self.find_uid is None:
+        if token.count(".") != 2 or self.find is None:
             return None
         claims = self._verified(token)
         if claims is None:
@@ -133,6 +137,9 @@ class ServiceAccountTokens:
             raise InvalidToken(
                 f"token audiences {_go_list(meant)} is invalid for the target audiences {_go_list(audiences)}"
             )
+        if claims["iss"] == legacy_tokens.ISSUER:
+            assert self.find is not None
+            return Recognized(await legacy_tokens.legacy_account(token, claims, self.find, self.note_use), found)
         _check_times(claims)
         return Recognized(await self._account(claims), found)
 
@@ -143,7 +150,7 @@ class ServiceAccountTokens:
         try:
             token = _canonical(token)
             unverified = jwt.decode(token, options={"verify_signature": False})
-            if unverified.get("iss") != self.issuer:
+            if unverified.get("iss") not in (self.issuer, legacy_tokens.ISSUER):
                 return None
             only: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "sub", "jti")}
             return jwt.decode(token, self._key().public_key(), algorithms=[ALGORITHM], options=only)
@@ -173,16 +180,24 @@ class ServiceAccountTokens:
         return User(username(namespace, name), uid=uid, groups=group_names(namespace), extra=extra)
 
     async def _require(self, namespace: str, kind: str, resource: str, claimed: dict[str, str]) -> None:
-        """Raise InvalidToken unless an object is still there and the same."""
-        assert self.find_uid is not None
-        found = await self.find_uid(resource, namespace, claimed.get("name", ""))
+        """Raise InvalidToken unless an object is still there and the same, and not about to go for long."""
+        assert self.find is not None
+        name, is_account = claimed.get("name", ""), kind == "service account"
+        found = await self.find(resource, namespace, name)
         if found is None:
-            gone = f"serviceaccounts {go_quote(claimed.get('name', ''))} not found"
-            raise InvalidToken(gone if kind == "service account" else "service account token has been invalidated")
-        uid = claimed.get("uid", "")
-        if found != uid:
-            what = "claim" if kind == "service account" else f"service account {kind} ref claim"
-            raise InvalidToken(f"{kind} UID ({found}) does not match {what} ({uid})")
+            gone = f"serviceaccounts {go_quote(name)} not found"
+            raise InvalidToken(gone if is_account else _INVALIDATED)
+        uid, now = claimed.get("uid", ""), found["metadata"].get("uid", "")
+        if now != uid:
+            what = "claim" if is_account else f"service account {kind} ref claim"
+            raise InvalidToken(f"{kind} UID ({now}) does not match {what} ({uid})")
+        deleted = found["metadata"].get("deletionTimestamp")
+        if deleted and _parsed(deleted) < time.time() - _LEEWAY_SECONDS:
+            raise InvalidToken(f"service account {namespace}/{name} has been deleted" if is_account else _INVALIDATED)
+
+
+def _parsed(timestamp: str) -> float:
+    return datetime.datetime.fromisoformat(timestamp).timestamp()
 
 
 def _canonical(token: str) -> str:

@@ -58,6 +58,7 @@ from watchkeeper.server.quota_store import ServedQuotas
 from watchkeeper.server.resource_storage import ResourceStorage
 from watchkeeper.server.service_sharing import ServiceSharing, is_shared
 from watchkeeper.server.stored_objects import StoredObjects
+from watchkeeper.server.token_tracking import TokenUses
 from watchkeeper.server.version import KUBERNETES_MAJOR, KUBERNETES_MINOR
 from watchkeeper.server.virtual import VirtualResources
 from watchkeeper.storage.errors import CorruptObjects
@@ -169,7 +170,7 @@ class Assembly:
             self.scheme,
             Components(storage.checks),
         )
-        options.signer.find_uid = self.stored.find_uid
+        options.signer.find = self.stored.find_core
         installer = self._installer = Installer(
             self.services,
             self.served,
@@ -181,6 +182,8 @@ class Assembly:
             # What is not served is still there for the server's own use.
             if self.virtual.find(info, "") is None:
                 self.registry.store(info)
+        if not options.read_only:
+            options.signer.note_use = TokenUses(self.stored.store("", "secrets"), self.ownership).note
         installer.install(options.resources)
         self.discovery = Discovery(groups_of(options.resources, lambda gvk: self.scheme.kind(gvk).hub))
         self.api_services = ApiServices(self.served, self.discovery)

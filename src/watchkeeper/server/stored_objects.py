@@ -42,10 +42,9 @@ class StoredObjects:
         """The registry store of a built-in resource."""
         return self._registry.find(GroupResource(group, resource))
 
-    async def find_uid(self, resource: str, namespace: str, name: str) -> str | None:
-        """The uid of an object, None when there is none. Raises ApiError."""
-        found = await self.get(self.store("", resource), f"{namespace}/{name}" if namespace else name)
-        return found.attributes.uid if found is not None else None
+    async def find_core(self, resource: str, namespace: str, name: str) -> Object | None:
+        """An object of the core group, None when there is none. Raises ApiError."""
+        return await self.find(self.store("", resource), f"{namespace}/{name}" if namespace else name)
 
     async def list_objects(self, resource: GroupResource) -> list[Object]:
         """All objects of a resource, as the cache has them. Raises ApiError."""

@@ -1,0 +1,121 @@
+"""Tokens without an end, which kube-controller-manager puts into Secrets."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from watchkeeper.server.server import ISSUER
+from watchkeeper.testing import Server
+from watchkeeper.testing.handle import Handle
+
+BASE = "/api/v1/namespaces/default"
+CLAIM = "kubernetes.io/serviceaccount/"
+USER = "system:serviceaccount:default:robot"
+KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Handle]:
+    path: Path = tmp_path_factory.mktemp("keys") / "sa.key"
+    path.write_bytes(KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    with Server(service_account_signing_key_file=path) as running:
+        running.request("POST", f"{BASE}/serviceaccounts", {"metadata": {"name": "robot"}})
+        yield running
+
+
+def claims(server: Handle, secret: str) -> dict[str, Any]:
+    uid = server.request("GET", f"{BASE}/serviceaccounts/robot")["metadata"]["uid"]
+    about = {"namespace": "default", "secret.name": secret, "service-account.name": "robot", "service-account.uid": uid}
+    named = {CLAIM + name: value for name, value in about.items()}
+    return {"iss": "kubernetes/serviceaccount", "sub": USER, **named}
+
+
+def signed(content: dict[str, Any]) -> str:
+    return jwt.encode(content, KEY, algorithm="ES256")
+
+
+def keep(server: Handle, name: str, token: str, **metadata: Any) -> None:
+    annotations = {"kubernetes.io/service-account.name": "robot"}
+    secret = {
+        "metadata": {"name": name, "annotations": annotations, **metadata},
+        "type": "kubernetes.io/service-account-token",
+        "data": {"token": base64.b64encode(token.encode()).decode()},
+    }
+    server.request("POST", f"{BASE}/secrets", secret)
+
+
+def reviewed(server: Handle, token: str, *audiences: str) -> Any:
+    review = {"spec": {"token": token, "audiences": list(audiences)}}
+    return server.request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)["status"]
+
+
+def refused(why: str) -> dict[str, Any]:
+    return {"user": {}, "error": f"[invalid bearer token, {why}]"}
+
+
+def test_the_token_of_a_secret_is_its_accounts_and_its_use_is_noted(server: Handle) -> None:
+    token = signed(claims(server, "kept"))
+    keep(server, "kept", token)
+    before = time.strftime("%Y-%m-%d", time.gmtime())
+    status = reviewed(server, token)
+    assert (status["authenticated"], status["audiences"]) == (True, [ISSUER])
+    uid = server.request("GET", f"{BASE}/serviceaccounts/robot")["metadata"]["uid"]
+    groups = ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"]
+    assert status["user"] == {"username": USER, "uid": uid, "groups": groups}
+    metadata = server.request("GET", f"{BASE}/secrets/kept")["metadata"]
+    assert metadata["labels"]["kubernetes.io/legacy-token-last-used"] >= before
+    assert {entry["manager"] for entry in metadata["managedFields"]} >= {"kube-apiserver"}
+
+
+def test_a_token_is_good_for_nobody_but_this_server(server: Handle) -> None:
+    token = signed(claims(server, "away"))
+    keep(server, "away", token)
+    why = f'token audiences ["{ISSUER}"] is invalid for the target audiences ["shop"]'
+    assert reviewed(server, token, "shop") == refused(why)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"sub": ""}, "sub claim is missing"),
+        ({CLAIM + "namespace": None}, "namespace claim is missing"),
+        ({CLAIM + "secret.name": ""}, "secretName claim is missing"),
+        ({CLAIM + "service-account.name": ""}, "serviceAccountName claim is missing"),
+        ({CLAIM + "service-account.uid": ""}, "serviceAccountUID claim is missing"),
+        ({"sub": "system:serviceaccount:default:other"}, "sub claim is invalid"),
+        ({CLAIM + "secret.name": "none"}, "Token has been invalidated"),
+        ({"jti": "another"}, "Token does not match server's copy"),
+    ],
+)
+def test_a_token_tells_what_it_is_bound_to(server: Handle, changed: dict[str, Any], why: str) -> None:
+    held = claims(server, "held")
+    if not server.request("GET", f"{BASE}/secrets?fieldSelector=metadata.name=held")["items"]:
+        keep(server, "held", signed(held))
+    content = {key: value for key, value in {**held, **changed}.items() if value is not None}
+    assert reviewed(server, signed(content)) == refused(why)
+
+
+def test_a_token_ends_with_its_account_and_where_it_is_marked(server: Handle) -> None:
+    stale = signed({**claims(server, "stale"), CLAIM + "service-account.uid": "u"})
+    keep(server, "stale", stale)
+    uid = server.request("GET", f"{BASE}/serviceaccounts/robot")["metadata"]["uid"]
+    assert reviewed(server, stale) == refused(f"ServiceAccount UID ({uid}) does not match claim (u)")
+    subject = {CLAIM + "service-account.name": "x", "sub": "system:serviceaccount:default:x"}
+    gone = signed({**claims(server, "gone"), **subject})
+    keep(server, "gone", gone)
+    assert reviewed(server, gone) == refused('serviceaccounts "x" not found')
+    marked = signed(claims(server, "marked"))
+    keep(server, "marked", marked, labels={"kubernetes.io/legacy-token-invalid-since": "2026-01-01"})
+    told = reviewed(server, marked)["error"]
+    assert "the token in secret default/marked for service account default/robot has been marked invalid." in told
+    labels = server.request("GET", f"{BASE}/secrets/marked")["metadata"]["labels"]
+    assert "kubernetes.io/legacy-token-last-used" in labels
