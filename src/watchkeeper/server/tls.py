@@ -6,6 +6,7 @@ import ssl
 from pathlib import Path
 
 from watchkeeper.server.errors import StartupError
+from watchkeeper.server.tls_authorities import name_authorities
 
 _TLS12_CIPHERS = ":".join(
     f"ECDHE-{signature}-{cipher}"
@@ -36,6 +37,7 @@ def server_context(cert: Path, key: Path, client_ca: Path | None = None) -> ssl.
             context.load_verify_locations(client_ca)
         except (OSError, ssl.SSLError) as error:
             raise StartupError(f"cannot use the client authorities in {client_ca}: {_why(error)}") from error
+        name_authorities(context, client_ca)
     return context
 
 

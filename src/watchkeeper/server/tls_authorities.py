@@ -1,0 +1,46 @@
+"""Tells clients in handshakes whose certificates are accepted, as kube-apiserver does.
+
+Those with several certificates choose by that, browsers and Java's among them. Python's ssl has no call for it,
+so that of OpenSSL is called, in the very library that `_ssl` is linked with.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ssl
+import sys
+from importlib import import_module
+from pathlib import Path
+
+
+def name_authorities(context: ssl.SSLContext, client_ca: Path) -> None:
+    """Name the authorities of a file that the context has loaded. Does nothing where OpenSSL cannot be reached."""
+    library = _openssl()
+    if library is None:
+        return
+    # The first member of Python's object is OpenSSL's.
+    native = ctypes.c_void_p.from_address(id(context) + object.__basicsize__)
+    if names := library.SSL_load_client_CA_file(bytes(client_ca)):
+        # The context owns the names from here on.
+        library.SSL_CTX_set_client_CA_list(native, names)
+    else:
+        library.ERR_clear_error()
+
+
+def _openssl() -> ctypes.CDLL | None:
+    """OpenSSL as `_ssl` has it, None where that is another implementation or built into the interpreter."""
+    if sys.implementation.name != "cpython":
+        return None
+    extension = getattr(import_module("_ssl"), "__file__", None)
+    if extension is None:
+        return None
+    try:
+        library = ctypes.CDLL(extension)
+        library.SSL_load_client_CA_file.argtypes = (ctypes.c_char_p,)
+        library.SSL_load_client_CA_file.restype = ctypes.c_void_p
+        library.SSL_CTX_set_client_CA_list.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+        library.SSL_CTX_set_client_CA_list.restype = None
+        library.ERR_clear_error.restype = None
+    except (OSError, AttributeError):
+        return None
+    return library
