@@ -206,6 +206,20 @@ def robot(spec: dict[str, Any], *, v2: bool = False) -> Any:
     return definitions["io.example.v1.Robot"]["properties"]["spec"]
 
 
+def test_what_all_custom_resources_have_is_described_as_their_authors_cannot() -> None:
+    openapi = OpenAPI(resources(), "v1.36.0")
+    openapi.set_custom(robots({"type": "object", "properties": {"kind": {"type": "string", "description": "Ours"}}}))
+    in_v2 = orjson.loads(asyncio.run(openapi.v2()).body)["definitions"]
+    for found in (in_v2, document(openapi, "apis/example.io/v1")["components"]["schemas"]):
+        one, many = found["io.example.v1.Robot"], found["io.example.v1.RobotList"]
+        for fields in (one["properties"], many["properties"]):
+            assert fields["apiVersion"]["description"].startswith("APIVersion defines")
+            assert fields["kind"]["description"].startswith("Kind is")
+            assert fields["metadata"]["description"]
+        assert many["description"] == "RobotList is a list of Robot"
+        assert many["properties"]["items"]["description"] == "List of robots."
+
+
 def test_embedded_resources_have_what_all_objects_have() -> None:
     text = {"type": "string"}
     inner: dict[str, Any] = {
@@ -218,7 +232,7 @@ def test_embedded_resources_have_what_all_objects_have() -> None:
     for v2 in (False, True):
         found = robot(spec, v2=v2)["properties"]["list"]["items"]
         assert found["properties"].keys() == {"apiVersion", "kind", "metadata", "spec"}
-        assert found["properties"]["kind"] == text
+        assert found["properties"]["kind"].keys() == {"type", "description"}
         assert "ObjectMeta" in str(found["properties"]["metadata"])
         assert found["required"] == ["spec", "kind", "apiVersion"]
     open_ended = {"type": "object", "additionalProperties": {**inner, "x-kubernetes-preserve-unknown-fields": True}}

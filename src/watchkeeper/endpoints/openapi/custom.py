@@ -25,6 +25,12 @@ _ONLY_V3 = frozenset({"nullable", "oneOf", "anyOf", "allOf", "not", "default"})
 """What the v2 document leaves out: it does not have it, or its readers stumble over it."""
 _EMBEDDED, _PRESERVE = "x-kubernetes-embedded-resource", "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
+_DESCRIPTIONS = {
+    "apiVersion": "APIVersion defines the group and version whose schema this object follows.",
+    "kind": "Kind is the name of the type of this object.",
+    "metadata": "What all objects have, such as a name, labels and annotations.",
+}
+_LIST_METADATA = "What all lists have, such as the version of what was listed."
 _INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
 
 
@@ -83,14 +89,15 @@ def custom_definitions(custom: CustomVersion, dialect: Dialect) -> dict[str, Any
     """The definitions of a custom kind and of its list, by name."""
     kind, lists = custom.info.kind, list_gvk(custom)
     name = definition_name(kind)
-    texts = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
-    items = {"type": "array", "items": dialect.ref(name)}
+    metadata = dialect.field_ref(LIST_META_NAME, description=_LIST_METADATA)
+    items = {"type": "array", "items": dialect.ref(name), "description": f"List of {custom.info.gvr.resource}."}
     return {
         name: _kind(custom, dialect),
         definition_name(lists): {
             "type": "object",
+            "description": f"{lists.kind} is a list of {kind.kind}",
             "required": ["items"],
-            "properties": {**texts, "metadata": dialect.field_ref(LIST_META_NAME), "items": items},
+            "properties": {**_type_fields(), "metadata": metadata, "items": items},
             **_extensions(custom, lists),
         },
     }
@@ -114,9 +121,13 @@ def _kind(custom: CustomVersion, dialect: Dialect) -> dict[str, Any]:
     return {**found, **extensions}
 
 
+def _type_fields() -> dict[str, Any]:
+    return {name: {"type": "string", "description": _DESCRIPTIONS[name]} for name in ("apiVersion", "kind")}
+
+
 def _object_fields(dialect: Dialect) -> dict[str, Any]:
-    texts = {name: {"type": "string"} for name in ("apiVersion", "kind")}
-    return {**texts, "metadata": dialect.field_ref(OBJECT_META_NAME)}
+    metadata = dialect.field_ref(OBJECT_META_NAME, description=_DESCRIPTIONS["metadata"])
+    return {**_type_fields(), "metadata": metadata}
 
 
 def _parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
