@@ -113,6 +113,25 @@ def test_a_server_has_the_checks_that_monitors_of_kube_apiserver_name():
                 assert (answer.status, answer.read()) == (200, b"ok")
 
 
+def test_steps_of_a_start_are_checks_at_every_endpoint():
+    steps = (
+        "generic-apiserver-start-informers",
+        "start-cluster-authentication-info-controller",
+        "start-service-ip-repair-controllers",
+        "start-kube-aggregator-informers",
+        "apiservice-status-local-available-controller",
+        "apiservice-status-remote-available-controller",
+        "apiservice-openapi-controller",
+    )
+    with Server(storage="memory:") as server:
+        for path in ("/healthz", "/livez", "/readyz"):
+            url = f"{server.url}{path}?verbose"
+            asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {server.token}"})
+            with urllib.request.urlopen(asked, context=server.ssl_context()) as answer:
+                lines = answer.read().decode().splitlines()
+            assert not {f"[+]poststarthook/{name} ok" for name in steps} - set(lines)
+
+
 def test_how_checks_went_is_told_as_indicators():
     found = health(Check("storage", failing))
     for path in ("/readyz", "/readyz", "/livez/ping"):
