@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 PathHandler = Callable[[Request], "Response | Awaitable[Response]"]
 _CLIENT_CLOSED = 499
+_OF_FLOW_CONTROL = b"x-kubernetes-pf-"
 _TIMED_OUT = (
     b'{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",'
     b'"reason":"Timeout","details":{},"code":504}\n'
@@ -223,7 +224,7 @@ def _compress(request: Request, response: Response) -> None:
 
 def _timed_out(request: Request) -> Response:
     """The answer of kube-apiserver's filter, which nobody marks as a Status: clients take the code alone."""
-    request.flow = ()
+    request.told = tuple(header for header in request.told if not header[0].startswith(_OF_FLOW_CONTROL))
     request.warnings.clear()
     return Response(504, _TIMED_OUT, (TEXT,))
 
