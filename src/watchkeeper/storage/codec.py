@@ -5,8 +5,9 @@ no resourceVersion. So equal objects are equal bytes, and the resourceVersion ca
 follows the head of a stored value, with `"resourceVersion":"7",` put in behind `"metadata":{`, is the object's tail.
 kube-apiserver's own JSON begins alike and ends with a newline: such values are decoded as those of another version are,
 because an older release has not filled in what later ones do. So is JSON in any other form, which people have put
-there. What is stored as protobuf is read by whoever knows the messages of the kinds, and becomes JSON when it is
-written again, which kube-apiserver reads as well.
+there: metadata that this server stores begins with annotations or the creationTimestamp. What is stored as protobuf is
+read by whoever knows the messages of the kinds, and becomes JSON when it is written again, which kube-apiserver reads
+as well.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ ProtobufReader = Callable[[bytes], Object]
 
 _METADATA = b'"metadata":{'
 _METADATA_LENGTH = len(_METADATA)
+_FIRST_OF_OWN = (b'"annotations":', b'"creationTimestamp":')
+_VERSION_MEMBER = b'"resourceVersion":'
 _LEFT_OUT = frozenset({"kind", "apiVersion", "metadata"})
 _PROTOBUF = b"k8s\x00"
 _ENCRYPTED = b"k8s:enc:"
@@ -79,6 +82,7 @@ class JsonCodec:
             self.head + _METADATA,
             b'{"apiVersion":%b,"kind":%b,' % (version, kind) + _METADATA,  # keys sorted, as custom resources are stored
         )
+        self._own_starts = tuple(self._starts[0] + first for first in _FIRST_OF_OWN)
         self._skip = len(self.head)
         self._selectable_fields = selectable_fields
         self._decode_old = decode_old
@@ -117,14 +121,17 @@ class JsonCodec:
 
     def stored(self, key: str, value: bytes, revision: int) -> StoredObject:
         """Wrap stored bytes at a revision. Raises CorruptObject naming the key."""
-        if self._on_read is None and value.startswith(self._starts):
-            # Both heads are equally long.
-            body = value[self._skip :]
-            if body[-1:] != b"\n":
-                return StoredObject(key, revision, self.head, splice(body, revision), self)
-            if self._decode_old is None:
-                return StoredObject(key, revision, self.head, splice(body.rstrip(), revision), self)
+        if self._on_read is None:
+            if self._is_own(value):
+                return StoredObject(key, revision, self.head, splice(value[self._skip :], revision), self)
+            # Both heads are equally long. What a client was shown has a version, and is no stored form.
+            plain = self._decode_old is None and value.startswith(self._starts) and _VERSION_MEMBER not in value
+            if plain and value[-1:] == b"\n":
+                return StoredObject(key, revision, self.head, splice(value[self._skip : -1], revision), self)
         return self._read(key, value, revision)
+
+    def _is_own(self, value: bytes) -> bool:
+        return value.startswith(self._own_starts) and value[-1:] == b"}"
 
     def wrap(self, key: str, body: bytes, revision: int) -> StoredObject:
         """A StoredObject of an encoding without head that `body` has made."""
@@ -146,8 +153,7 @@ class JsonCodec:
     def _read(self, key: str, value: bytes, revision: int) -> StoredObject:
         obj = self._parse_value(key, value, revision)
         try:
-            foreign = value[-1:] == b"\n" and self._on_read is None
-            if foreign or not value.startswith(self._starts):
+            if self._on_read is None or not value.startswith(self._starts):
                 obj = self._to_hub(key, obj, revision)
             if self._on_read is not None:
                 obj = self._on_read(obj)
