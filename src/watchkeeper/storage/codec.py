@@ -5,7 +5,7 @@ no resourceVersion. So equal objects are equal bytes, and the resourceVersion ca
 follows the head of a stored value, with `"resourceVersion":"7",` put in behind `"metadata":{`, is the object's tail.
 kube-apiserver's own JSON begins alike and ends with a newline: such values are decoded as those of another version are,
 because an older release has not filled in what later ones do. So is JSON in any other form, which people have put
-there: metadata that this server stores begins with annotations or the creationTimestamp. What is stored as protobuf is
+there: as kubectl shows it, apiVersion comes first; as a server does, with a resourceVersion. What is stored as protobuf is
 read by whoever knows the messages of the kinds, and becomes JSON when it is written again, which kube-apiserver reads
 as well.
 """
@@ -33,7 +33,6 @@ ProtobufReader = Callable[[bytes], Object]
 
 _METADATA = b'"metadata":{'
 _METADATA_LENGTH = len(_METADATA)
-_FIRST_OF_OWN = (b'"annotations":', b'"creationTimestamp":')
 _VERSION_MEMBER = b'"resourceVersion":'
 _LEFT_OUT = frozenset({"kind", "apiVersion", "metadata"})
 _PROTOBUF = b"k8s\x00"
@@ -82,7 +81,7 @@ class JsonCodec:
             self.head + _METADATA,
             b'{"apiVersion":%b,"kind":%b,' % (version, kind) + _METADATA,  # keys sorted, as custom resources are stored
         )
-        self._own_starts = tuple(self._starts[0] + first for first in _FIRST_OF_OWN)
+        self._shown_start = self._starts[0] + _VERSION_MEMBER
         self._skip = len(self.head)
         self._selectable_fields = selectable_fields
         self._decode_old = decode_old
@@ -131,7 +130,8 @@ class JsonCodec:
         return self._read(key, value, revision)
 
     def _is_own(self, value: bytes) -> bool:
-        return value.startswith(self._own_starts) and value[-1:] == b"}"
+        own = value.startswith(self._starts[0]) and value[-1:] == b"}"
+        return own and not value.startswith(self._shown_start)
 
     def wrap(self, key: str, body: bytes, revision: int) -> StoredObject:
         """A StoredObject of an encoding without head that `body` has made."""
