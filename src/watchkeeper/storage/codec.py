@@ -5,9 +5,9 @@ no resourceVersion. So equal objects are equal bytes, and the resourceVersion ca
 follows the head of a stored value, with `"resourceVersion":"7",` put in behind `"metadata":{`, is the object's tail.
 kube-apiserver's own JSON begins alike and ends with a newline: such values are decoded as those of another version are,
 because an older release has not filled in what later ones do. So is JSON in any other form, which people have put
-there: as kubectl shows it, apiVersion comes first; as a server does, with a resourceVersion. What is stored as protobuf is
-read by whoever knows the messages of the kinds, and becomes JSON when it is written again, which kube-apiserver reads
-as well.
+there: as kubectl shows it, apiVersion comes first; as a server does, with a resourceVersion. What is stored as protobuf
+is read by whoever knows the messages of the kinds, and becomes JSON when it is written again, which
+kube-apiserver reads as well.
 """
 
 from __future__ import annotations
