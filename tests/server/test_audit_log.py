@@ -124,10 +124,23 @@ def test_the_impersonated_user_stands_beside_the_one_who_asks(tmp_path: Path) ->
         )
     [event] = about(tmp_path, "pods")
     assert event["impersonatedUser"]["username"] == "ann"
+    assert event["authenticationMetadata"] == {"impersonationConstraint": "impersonate:user-info"}
     assert event["user"]["username"] != "ann"
     assert event["auditID"] == "my-id"
     assert event["annotations"]["authorization.k8s.io/decision"] == "forbid"
     assert event["responseStatus"]["code"] == 403
+
+
+def test_the_unconstrained_right_to_impersonate_is_not_told_of(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        headers = {"Authorization": f"Bearer {server.token}", "Impersonate-User": "ann"}
+        ask(server, f"{BASE}/pods", **headers, **{"Impersonate-Group": "system:masters"})
+        ask(server, f"{BASE}/services", Authorization=headers["Authorization"])
+    [event] = about(tmp_path, "pods")
+    assert event["impersonatedUser"]["groups"] == ["system:masters", "system:authenticated"]
+    assert "authenticationMetadata" not in event
+    [event] = about(tmp_path, "services")
+    assert "authenticationMetadata" not in event
 
 
 def test_a_watch_is_told_of_when_it_begins_and_when_it_ends(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ class Entry:
         }
         if request.user is not self._user:
             event["impersonatedUser"] = _user_info(request.user)
+        if request.impersonation:
+            event["authenticationMetadata"] = {"impersonationConstraint": request.impersonation}
         if sources := _source_ips(request):
             event["sourceIPs"] = sources
         if agent := request.header(b"user-agent"):

@@ -39,6 +39,7 @@ class Request:
         "audit",
         "audit_details",
         "audit_id",
+        "impersonation",
         "info",
         "method",
         "observer",
@@ -73,6 +74,8 @@ class Request:
         """Annotations that are logged only where request bodies are too."""
         self.audit_id: str = ""
         """What the audit log calls the request, "" where nobody asked yet."""
+        self.impersonation: str = ""
+        """The constrained right by which the user acts as another, "" for the unconstrained one or none."""
         self.told: tuple[tuple[bytes, bytes], ...] = ()
         """Headers of the answer, whatever it is."""
         self.observer: Observer | None = None

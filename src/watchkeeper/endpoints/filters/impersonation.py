@@ -64,6 +64,7 @@ class Impersonation:
                 self._last_mode.clear()
             self._last_mode[request.user.name] = mode
             request.user = user
+            request.impersonation = mode.verb if mode.constrained else ""
             return None
         assert refusal is not None
         raise refusal
