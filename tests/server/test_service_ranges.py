@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,3 +71,22 @@ def test_services_get_addresses_and_ports_of_the_configured_ranges() -> None:
             server.request("POST", SERVICES, service("too-many", type="NodePort"))
         with pytest.raises(RequestFailed, match="does not match the current range"):
             server.request("POST", SERVICES, service("outside", clusterIP="10.96.0.9"))
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "shown"),
+    [
+        (["10.0.0.0/24"], ["10.0.0.0/24", "fd00::/112"], ["10.0.0.0/24", "fd00::/112"]),
+        (["10.0.0.0/24"], ["10.1.0.0/24", "fd00::/112"], ["10.0.0.0/24"]),
+        (["10.0.0.0/24", "fd00::/112"], ["10.0.0.0/24"], ["10.0.0.0/24", "fd00::/112"]),
+    ],
+)
+def test_a_server_that_gets_a_second_network_shows_it(
+    tmp_path: Path, first: list[str], then: list[str], shown: list[str]
+) -> None:
+    path = "/apis/networking.k8s.io/v1/servicecidrs/kubernetes"
+    for networks in (first, then):
+        with Server(storage=f"sqlite:{tmp_path / 'db'}", controllers=(), service_cluster_ip_range=networks) as server:
+            found = server.request("GET", path)
+    assert found["spec"]["cidrs"] == shown
+    assert found["status"]["conditions"][0]["status"] == "True"

@@ -120,7 +120,7 @@ class Bootstrap:
         if client_ca:
             await self._ensure([client_trust.trust(client_ca)], reconcile=client_trust.reconciled)
         status = (lambda _: own_service.service_cidr_status(now_text()), own_service.CIDR_CONTROLLER)
-        await self._ensure([own_service.service_cidr(networks)], status=status)
+        await self._ensure([own_service.service_cidr(networks)], status=status, reconcile=own_service.widened)
 
     async def own_endpoints(self, addresses: Sequence[str], port: int) -> None:
         """Have that Service lead to `port` of these addresses, one at least."""

@@ -107,6 +107,15 @@ def service_cidr(networks: tuple[str, ...]) -> Object:
     }
 
 
+def widened(stored: Object, expected: Object) -> Object | None:
+    """The stored networks with a second one, of the other family, that the server has got; None if that is not so."""
+    networks: list[str] = expected["spec"]["cidrs"]
+    spec: Object = stored.get("spec") or {}
+    if len(networks) == 2 and spec.get("cidrs") == networks[:1]:
+        return {**stored, "spec": {**spec, "cidrs": networks}}
+    return None
+
+
 def service_cidr_status(now: str) -> Object:
     """The status of networks that are in use."""
     condition = {
