@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -74,6 +75,22 @@ def test_the_token_of_a_secret_is_its_accounts_and_its_use_is_noted(server: Hand
     metadata = server.request("GET", f"{BASE}/secrets/kept")["metadata"]
     assert metadata["labels"]["kubernetes.io/legacy-token-last-used"] >= before
     assert {entry["manager"] for entry in metadata["managedFields"]} >= {"kube-apiserver"}
+
+
+def test_the_token_of_a_secret_that_its_account_lists_is_warned_of(server: Handle) -> None:
+    server.request("PATCH", f"{BASE}/serviceaccounts/robot", {"secrets": [{"name": "listed"}]})
+    told = []
+    for name in ("listed", "unlisted"):
+        token = signed(claims(server, name))
+        keep(server, name, token)
+        for _ in range(2):
+            head = {"Authorization": f"Bearer {token}"}
+            answer = httpx.get(f"{server.url}/version", headers=head, verify=server.ssl_context())
+            assert answer.status_code == 200
+            told.append(answer.headers.get("warning"))
+    assert told[0] == told[1]
+    assert told[0].startswith('299 - "Use tokens from the TokenRequest API or manually created')
+    assert told[2:] == [None, None]
 
 
 def test_a_token_is_good_for_nobody_but_this_server(server: Handle) -> None:

@@ -30,6 +30,8 @@ class Recognized:
 
     user: User
     audiences: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    """What whoever shows the token is told with each answer."""
 
 
 @runtime_checkable

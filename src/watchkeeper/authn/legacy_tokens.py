@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from watchkeeper.authn.interface import InvalidToken
+from watchkeeper.authn.interface import InvalidToken, Recognized
 from watchkeeper.authn.service_accounts import group_names, split_username, username
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import go_quote
@@ -38,11 +38,18 @@ _NEEDED = (
     ("service-account.uid", "serviceAccountUID"),
 )
 """Claims, and what they are called when they are missing."""
+_GENERATED = (
+    "Use tokens from the TokenRequest API or manually created secret-based tokens"
+    " instead of auto-generated secret-based tokens."
+)
+"""What is said where the account lists the Secret, as controllers of old made it."""
 _DAY_SECONDS = 24 * 3600
 
 
-async def legacy_account(token: str, claims: Object, find: Find, note_use: NoteUse | None) -> User:
-    """Whose token it is, given its verified claims. Raises InvalidToken, ApiError."""
+async def legacy_account(
+    token: str, claims: Object, audiences: tuple[str, ...], find: Find, note_use: NoteUse | None
+) -> Recognized:
+    """Whose token it is, given its verified claims and whom it is for. Raises InvalidToken, ApiError."""
     subject = _text(claims.get("sub"))
     if not subject:
         raise InvalidToken("sub claim is missing")
@@ -73,7 +80,9 @@ async def legacy_account(token: str, claims: Object, find: Find, note_use: NoteU
             " invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the"
             f" '{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
         )
-    return User(username(namespace, name), uid=uid, groups=group_names(namespace))
+    generated = any(reference.get("name") == secret_name for reference in account.get("secrets") or ())
+    user = User(username(namespace, name), uid=uid, groups=group_names(namespace))
+    return Recognized(user, audiences, (_GENERATED,) if generated else ())
 
 
 async def _note(secret: Object, note_use: NoteUse | None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 
 from watchkeeper.authn.certificates import certificate_user
 from watchkeeper.authn.configuration import Anonymous
-from watchkeeper.authn.interface import InvalidToken
+from watchkeeper.authn.interface import InvalidToken, Recognized
 from watchkeeper.authn.union import TokenUnion
 from watchkeeper.authn.websocket_token import websocket_token
 from watchkeeper.request.exchange import Exchange
@@ -54,7 +54,7 @@ class RequestAuthenticator:
             if _has_space_for_token(header):
                 request.warn(_EXTRA_SPACE)
             return ANONYMOUS if self._anonymous.admits(request.path) else None
-        return self._by_token(header, token)
+        return self._by_token(request, header, token)
 
     def _without_header(self, request: Request) -> User | Awaitable[User | None] | None:
         """Whoever a WebSocket's subprotocols name, else nobody in particular."""
@@ -64,27 +64,36 @@ class RequestAuthenticator:
             except InvalidToken:
                 return None
             if token:
-                return self._by_token("", token)
+                return self._by_token(request, "", token)
         return ANONYMOUS if self._anonymous.admits(request.path) else None
 
-    def _by_token(self, header: str, token: str) -> User | Awaitable[User | None] | None:
+    def _by_token(self, request: Request, header: str, token: str) -> User | Awaitable[User | None] | None:
         static = self.tokens.static_user(token)
         if static is not None:
             if header and len(self._by_header) < _MAX_CACHED_HEADERS:
                 self._by_header[header] = static
             return static
         try:
-            found = self.tokens.authenticate_token(token)
+            found = self.tokens.recognize_token(token)
         except InvalidToken:
             return None
-        return found if found is None or isinstance(found, User) else _settle(found)
+        return _told(request, found) if found is None or isinstance(found, Recognized) else _settle(request, found)
 
 
-async def _settle(pending: Awaitable[User | None]) -> User | None:
+async def _settle(request: Request, pending: Awaitable[Recognized | None]) -> User | None:
     try:
-        return await pending
+        return _told(request, await pending)
     except InvalidToken:
         return None
+
+
+def _told(request: Request, found: Recognized | None) -> User | None:
+    """The user, after what there is to say about the token."""
+    if found is None:
+        return None
+    for text in found.warnings:
+        request.warn(text)
+    return found.user
 
 
 def bearer_token(header: str) -> str:

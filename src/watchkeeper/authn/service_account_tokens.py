@@ -139,7 +139,7 @@ class ServiceAccountTokens:
             )
         if claims["iss"] == legacy_tokens.ISSUER:
             assert self.find is not None
-            return Recognized(await legacy_tokens.legacy_account(token, claims, self.find, self.note_use), found)
+            return await legacy_tokens.legacy_account(token, claims, found, self.find, self.note_use)
         _check_times(claims)
         return Recognized(await self._account(claims), found)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.authn.groups import with_authenticated
@@ -46,20 +47,15 @@ class TokenUnion:
         user = self._static.authenticate_token(token)
         return None if user is None else with_authenticated(user)
 
-    def authenticate_token(self, token: str) -> User | Awaitable[User | None] | None:
-        """The user with all groups, None when the token is nobody's; see TokenAuthenticator. Raises InvalidToken."""
-        user = self.static_user(token)
-        if user is not None:
-            return user
+    def recognize_token(self, token: str) -> Recognized | Awaitable[Recognized | None] | None:
+        """The user with all groups, None when the token is nobody's; see TokenAuthenticator. Raises InvalidToken.
+
+        For tokens that do not hold as long as the server runs; see static_user.
+        """
         if not self._others:
             return None
         key = token_digest(token), self._audiences
-        found = self._recall(key)
-        return self._user(token, key) if found is None else found.user
-
-    async def _user(self, token: str, key: _Key) -> User | None:
-        found = await self._ask(token, self._others, key)
-        return None if found is None else found.user
+        return self._recall(key) or self._ask(token, self._others, key)
 
     async def review_token(self, token: str, audiences: Sequence[str]) -> Recognized | None:
         """The user and what the token is for; see TokenReviewer. Raises InvalidToken."""
@@ -78,7 +74,7 @@ class TokenUnion:
                 refusals += error.args
                 continue
             if found is not None:
-                found = Recognized(with_authenticated(found.user), found.audiences)
+                found = replace(found, user=with_authenticated(found.user))
                 self._remember(key, found)
                 return found
         if refusals:
