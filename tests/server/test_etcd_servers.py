@@ -198,8 +198,12 @@ def test_what_one_has_given_the_other_refuses_until_it_is_free(servers: tuple[Ha
     one.request("DELETE", f"{path}/first")
     taken = two.request("POST", path, node_port_service("second", clusterIP="10.0.0.7", ports=ports))
     assert taken["spec"]["clusterIP"] == "10.0.0.7"
+    two.request("PATCH", f"{path}/second", {"metadata": {"finalizers": ["example.com/f"]}})
     two.request("DELETE", f"{path}/second")
-    assert one.request("POST", path, node_port_service("third", clusterIP="10.0.0.7", ports=ports))
+    two.request("PATCH", f"{path}/second/status", {"metadata": {"finalizers": None}})
+    assert two.request("POST", path, node_port_service("third", clusterIP="10.0.0.7", ports=ports))
+    two.request("DELETE", f"{path}/third")
+    assert one.request("POST", path, node_port_service("fourth", clusterIP="10.0.0.7", ports=ports))
 
 
 def test_a_kind_defined_at_one_is_served_by_the_other(servers: tuple[Handle, Handle], namespace: str) -> None:

@@ -90,3 +90,19 @@ def test_a_server_that_gets_a_second_network_shows_it(
             found = server.request("GET", path)
     assert found["spec"]["cidrs"] == shown
     assert found["status"]["conditions"][0]["status"] == "True"
+
+
+@pytest.mark.parametrize("subresource", ["", "/status"])
+def test_an_address_is_free_once_the_last_finalizer_is_gone(subresource: str) -> None:
+    with Server(controllers=()) as server:
+        held = service("held", clusterIP="10.0.0.40", type="NodePort")
+        held["metadata"]["finalizers"] = ["example.com/f"]
+        server.request("POST", SERVICES, held)
+        server.request("DELETE", f"{SERVICES}/held")
+        server.request("PATCH", f"{SERVICES}/held{subresource}", {"metadata": {"finalizers": None}})
+        with pytest.raises(RequestFailed, match="404"):
+            server.request("GET", "/apis/networking.k8s.io/v1/ipaddresses/10.0.0.40")
+        assert server.request("POST", SERVICES, service("next", clusterIP="10.0.0.40"))["spec"]["clusterIP"]
+        server.request("DELETE", SERVICES)
+        with pytest.raises(RequestFailed, match="404"):
+            server.request("GET", "/apis/networking.k8s.io/v1/ipaddresses/10.0.0.40")

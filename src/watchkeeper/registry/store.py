@@ -69,6 +69,9 @@ class Store(StoredResource):
         self._warn_of_deletion(ctx, options)
         return await delete_collection(self, ctx, options, selected)
 
+    async def settle(self) -> None:
+        """Return when what follows from the writes so far has been dealt with: a last finalizer may have gone."""
+
     def _warn_of_deletion(self, ctx: Context, options: DeleteOptions) -> None:
         """Tell what becomes of dependents where that may surprise and nobody has said what should."""
         warning = self.strategy.behavior.extra.get("delete_warning")
@@ -95,7 +98,9 @@ class StatusStore:
         self, ctx: Context, name: str, updated: UpdatedObject, options: UpdateOptions
     ) -> tuple[Result, bool]:
         """Change the part that this subresource stands for; of kinds that a PUT creates, it creates the object."""
-        return await Update(self.store, self.strategy, ctx, name, updated, options).run()
+        result = await Update(self.store, self.strategy, ctx, name, updated, options).run()
+        await self.store.settle()
+        return result
 
 
 __all__ = ["Hooks", "StatusStore", "Store", "StoreConfig", "Transaction"]
