@@ -118,6 +118,24 @@ def test_a_role_that_wants_to_stay_as_it_is_stays() -> None:
     assert reconciled(stored, role(PODS)) is None
 
 
+def test_who_was_kept_from_discovery_is_kept_from_what_was_a_part_of_it(tmp_path: Path) -> None:
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    changed = {
+        "metadata": {"annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false", "mine": "x"}},
+        "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "jane"}],
+    }
+    with InProcess(storage=f"sqlite:{tmp_path / 'db'}", controllers=()) as server:
+        discovery = server.request("PATCH", f"{path}/system:discovery", changed)
+        server.request("DELETE", f"{path}/system:public-info-viewer")
+    with InProcess(storage=f"sqlite:{tmp_path / 'db'}", controllers=()) as server:
+        found = server.request("GET", f"{path}/system:public-info-viewer")
+    assert found["subjects"] == changed["subjects"]
+    assert found["roleRef"]["name"] == "system:public-info-viewer"
+    assert [found["metadata"][part] for part in ("labels", "annotations")] == [
+        discovery["metadata"][part] for part in ("labels", "annotations")
+    ]
+
+
 def test_labels_and_subjects_are_completed() -> None:
     jane, joe = {"kind": "User", "name": "jane"}, {"kind": "User", "name": "joe"}
     stored = {"metadata": {"name": "b", "labels": {"mine": "x"}}, "subjects": [joe]}

@@ -13,7 +13,7 @@ from typing import Any
 
 from watchkeeper.aio.together import together
 from watchkeeper.authz.bootstrap.policy import initial_policy
-from watchkeeper.authz.bootstrap.reconcile import reconciled
+from watchkeeper.authz.bootstrap.reconcile import reconciled, split, split_from
 from watchkeeper.controllers.cluster_role_aggregation import MANAGER as COLLECTOR
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
@@ -50,6 +50,7 @@ PRIORITY_CLASSES: tuple[Object, ...] = (
     },
 )
 _AT_A_TIME = 32
+_BINDINGS = GroupResource("rbac.authorization.k8s.io", "clusterrolebindings")
 """Writes under way together, so that a store that groups commits can."""
 
 
@@ -82,7 +83,20 @@ class Bootstrap:
         objects = initial_policy()
         for is_binding in (False, True):
             wanted = [obj for obj in objects if obj["kind"].endswith("Binding") is is_binding]
+            if is_binding:
+                await self._ensure(await self._split(wanted))
             await self._ensure(wanted, reconcile=reconciled)
+
+    async def _split(self, wanted: list[Object]) -> list[Object]:
+        """Those of the bindings that are parts of stored ones, as these are."""
+        store = self._find(_BINDINGS)
+        found = []
+        for obj in wanted:
+            if name := split_from(obj):
+                stored = (await self._there(store, [obj])).get(store.key("", name))
+                if stored is not None:
+                    found.append(split(obj, stored.data()))
+        return found
 
     async def flow_control(self) -> None:
         """Create the priority levels, then the flow schemas that lead to them; remove those of older servers."""

@@ -62,3 +62,18 @@ def _subjects(stored: Object, expected: Object) -> Object:
     subjects = stored.get("subjects") or []
     missing = [each for each in expected.get("subjects") or [] if each not in subjects]
     return {"subjects": [*subjects, *missing]} if missing else {}
+
+
+_SPLIT = {"system:public-info-viewer": "system:discovery"}
+"""Bindings of what another one gave in older clusters."""
+
+
+def split_from(expected: Object) -> str:
+    """The name of the binding that this one is a part of, "" if it is of none."""
+    return _SPLIT.get(expected["metadata"]["name"], "") if expected["kind"] == "ClusterRoleBinding" else ""
+
+
+def split(expected: Object, source: Object) -> Object:
+    """A binding that is not there yet, for those to whom the operator has given what it is a part of."""
+    metadata = {part: source["metadata"].get(part) or {} for part in ("labels", "annotations")}
+    return {**expected, "metadata": {**expected["metadata"], **metadata}, "subjects": source.get("subjects") or []}
