@@ -215,7 +215,10 @@ def test_what_all_custom_resources_have_is_described_as_their_authors_cannot() -
         for fields in (one["properties"], many["properties"]):
             assert fields["apiVersion"]["description"].startswith("APIVersion defines")
             assert fields["kind"]["description"].startswith("Kind is")
-            assert fields["metadata"]["description"]
+            assert fields["metadata"]["description"].startswith("Standard ")
+        meta = found["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]["properties"]
+        assert meta["creationTimestamp"]["description"].startswith("CreationTimestamp is a timestamp")
+        assert all(field["description"] for field in meta.values())
         assert many["description"] == "RobotList is a list of Robot"
         assert many["properties"]["items"]["description"] == "List of robots."
 

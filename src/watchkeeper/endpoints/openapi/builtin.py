@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from watchkeeper.apis.catalog import ResourceInfo
-from watchkeeper.endpoints.openapi.custom import LIST_META_NAME, OBJECT_META_NAME
 from watchkeeper.endpoints.openapi.definitions import PATCH_NAME, builtin_name, closure, definition
+from watchkeeper.endpoints.openapi.descriptions import LIST_META_NAME, OBJECT_META_NAME
 from watchkeeper.endpoints.openapi.dialect import BUILTIN, Dialect
 from watchkeeper.endpoints.openapi.operations import (
     DELETE_OPTIONS_NAME,

@@ -11,13 +11,18 @@ import orjson
 
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.endpoints.openapi.definitions import builtin_name, gvk_entry
+from watchkeeper.endpoints.openapi.descriptions import (
+    API_VERSION,
+    KIND,
+    LIST_META_NAME,
+    LIST_METADATA,
+    METADATA,
+    OBJECT_META_NAME,
+)
 from watchkeeper.endpoints.openapi.dialect import Dialect
 from watchkeeper.endpoints.openapi.parts import Part
 from watchkeeper.endpoints.openapi.paths import ResourcePaths
 from watchkeeper.meta.gvk import GroupVersionKind
-
-OBJECT_META_NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-LIST_META_NAME = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
 
 LARGE_SCHEMA = 50_000
 """Bytes of an encoded schema that take long to write."""
@@ -25,12 +30,6 @@ _ONLY_V3 = frozenset({"nullable", "oneOf", "anyOf", "allOf", "not", "default"})
 """What the v2 document leaves out: it does not have it, or its readers stumble over it."""
 _EMBEDDED, _PRESERVE = "x-kubernetes-embedded-resource", "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
-_DESCRIPTIONS = {
-    "apiVersion": "APIVersion defines the group and version whose schema this object follows.",
-    "kind": "Kind is the name of the type of this object.",
-    "metadata": "What all objects have, such as a name, labels and annotations.",
-}
-_LIST_METADATA = "What all lists have, such as the version of what was listed."
 _INTEGER_OR_TEXT = [{"type": "integer"}, {"type": "string"}]
 
 
@@ -89,7 +88,7 @@ def custom_definitions(custom: CustomVersion, dialect: Dialect) -> dict[str, Any
     """The definitions of a custom kind and of its list, by name."""
     kind, lists = custom.info.kind, list_gvk(custom)
     name = definition_name(kind)
-    metadata = dialect.field_ref(LIST_META_NAME, description=_LIST_METADATA)
+    metadata = dialect.field_ref(LIST_META_NAME, description=LIST_METADATA)
     items = {"type": "array", "items": dialect.ref(name), "description": f"List of {custom.info.gvr.resource}."}
     return {
         name: _kind(custom, dialect),
@@ -122,11 +121,14 @@ def _kind(custom: CustomVersion, dialect: Dialect) -> dict[str, Any]:
 
 
 def _type_fields() -> dict[str, Any]:
-    return {name: {"type": "string", "description": _DESCRIPTIONS[name]} for name in ("apiVersion", "kind")}
+    return {
+        "apiVersion": {"type": "string", "description": API_VERSION},
+        "kind": {"type": "string", "description": KIND},
+    }
 
 
 def _object_fields(dialect: Dialect) -> dict[str, Any]:
-    metadata = dialect.field_ref(OBJECT_META_NAME, description=_DESCRIPTIONS["metadata"])
+    metadata = dialect.field_ref(OBJECT_META_NAME, description=METADATA)
     return {**_type_fields(), "metadata": metadata}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from watchkeeper.apis.schema_data import schema_data
+from watchkeeper.endpoints.openapi.descriptions import FIELDS
 from watchkeeper.endpoints.openapi.dialect import Dialect
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.schema import Field, ListType, Omit, Schema, SchemaType
@@ -169,6 +170,8 @@ def _definition(schema: Schema, dialect: Dialect) -> dict[str, Any]:
         if schema.name == _JSON_SCHEMA and dialect is Dialect.V3:
             for name in _BARE:
                 found["properties"][name] = found["properties"][name]["allOf"][0]
+        for name, description in FIELDS.get(schema.name, {}).items():
+            found["properties"][name]["description"] = description
         for name in _UNMERGED.get(schema.name, ()):
             del found["properties"][name]["x-kubernetes-list-type"]
     if unions := _UNIONS.get(schema.name):
