@@ -12,6 +12,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+_TRIED = ((3, 11), (3, 12), (3, 13))
+"""Versions of CPython in whose contexts OpenSSL's is known to come first. Elsewhere a guess could end the process."""
+
 
 def name_authorities(context: ssl.SSLContext, client_ca: Path) -> None:
     """Name the authorities of a file that the context has loaded. Does nothing where OpenSSL cannot be reached."""
@@ -28,8 +31,8 @@ def name_authorities(context: ssl.SSLContext, client_ca: Path) -> None:
 
 
 def _openssl() -> ctypes.CDLL | None:
-    """OpenSSL as `_ssl` has it, None where that is another implementation or built into the interpreter."""
-    if sys.implementation.name != "cpython":
+    """OpenSSL as `_ssl` has it, None where that is built into the interpreter or nobody has tried."""
+    if sys.implementation.name != "cpython" or sys.version_info[:2] not in _TRIED:
         return None
     extension = getattr(import_module("_ssl"), "__file__", None)
     if extension is None:
