@@ -49,8 +49,8 @@ PRIORITY_CLASSES: tuple[Object, ...] = (
         " if necessary.",
     },
 )
-_AT_A_TIME = 32
 _BINDINGS = GroupResource("rbac.authorization.k8s.io", "clusterrolebindings")
+_AT_A_TIME = 32
 """Writes under way together, so that a store that groups commits can."""
 
 

@@ -6,11 +6,14 @@ so that of OpenSSL is called, in the very library that `_ssl` is linked with.
 
 from __future__ import annotations
 
-import ctypes
 import ssl
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ctypes
 
 _TRIED = ((3, 11), (3, 12), (3, 13))
 """Versions of CPython in whose contexts OpenSSL's is known to come first. Elsewhere a guess could end the process."""
@@ -21,6 +24,8 @@ def name_authorities(context: ssl.SSLContext, client_ca: Path) -> None:
     library = _openssl()
     if library is None:
         return
+    import ctypes
+
     # The first member of Python's object is OpenSSL's.
     native = ctypes.c_void_p.from_address(id(context) + object.__basicsize__)
     if names := library.SSL_load_client_CA_file(bytes(client_ca)):
@@ -34,6 +39,8 @@ def _openssl() -> ctypes.CDLL | None:
     """OpenSSL as `_ssl` has it, None where that is built into the interpreter or nobody has tried."""
     if sys.implementation.name != "cpython" or sys.version_info[:2] not in _TRIED:
         return None
+    import ctypes  # of use only where clients show certificates
+
     extension = getattr(import_module("_ssl"), "__file__", None)
     if extension is None:
         return None
