@@ -47,11 +47,12 @@ def test_policies_can_be_turned_off() -> None:
         assert made["metadata"]["name"] == "c"
 
 
-def test_only_rules_of_kube_apiserver_can_be_turned_off() -> None:
-    class Named:
-        def __init__(self, name: str) -> None:
-            self.name = name
+class Named:
+    def __init__(self, name: str) -> None:
+        self.name = name
 
+
+def test_only_rules_of_kube_apiserver_can_be_turned_off() -> None:
     plugins = [Named("LimitRanger"), Named("ParamAccess"), Named("Priority")]
     left = chosen(plugins, ["LimitRanger", "ParamAccess"])  # type: ignore[type-var]
     assert [plugin.name for plugin in left] == ["ParamAccess", "Priority"]
@@ -72,4 +73,7 @@ def test_names_that_cannot_be_meant_are_refused(enabled: list[str], disabled: li
 
 
 def test_what_is_on_or_has_nothing_to_do_may_be_named() -> None:
-    check_choice(["ValidatingAdmissionPolicy", "ClusterTrustBundleAttest"], ["ServiceAccount", "AlwaysDeny"])
+    plugins = [Named("LimitRanger"), Named("ValidatingAdmissionPolicy")]
+    disabled = ["ServiceAccount", "AlwaysDeny"]
+    check_choice(["ValidatingAdmissionPolicy", "ClusterTrustBundleAttest"], disabled)
+    assert chosen(plugins, disabled) == plugins  # type: ignore[type-var, comparison-overlap]
