@@ -255,13 +255,15 @@ def test_short_lived_objects_share_leases_for_a_twentieth_of_their_life() -> Non
 
 
 def test_every_object_can_be_changed_as_it_is_read() -> None:
-    def add_default(obj: Object) -> Object:
-        obj["spec"].setdefault("size", 1)
-        return obj
+    class Defaulting(JsonCodec):
+        def stored(self, key: str, value: bytes, revision: int) -> StoredObject:
+            obj = self.parse_value(key, value, revision)
+            obj["spec"].setdefault("size", 1)
+            return self.wrap(key, self.body(obj), revision)
 
     async def run() -> None:
         kv = MemoryKV()
-        plain, defaulting = Store(kv, JsonCodec(KIND), ROOT), Store(kv, JsonCodec(KIND, on_read=add_default), ROOT)
+        plain, defaulting = Store(kv, JsonCodec(KIND), ROOT), Store(kv, Defaulting(KIND), ROOT)
         stored = await plain.create(ROOT + "x", thing("x"))
         read = await defaulting.get(ROOT + "x")
         assert read.data()["spec"] == {"size": 1}

@@ -60,9 +60,9 @@ class JsonCodec:
     """Implements `ObjectCodec` for one kind.
 
     `decode_old` brings an object of another version of the kind, or one that kube-apiserver has written, to the hub
-    version, defaults included. `protobuf` reads values that another server has stored in that form. `on_read`, if
-    there is one, is applied to every object read, such as the defaulting of custom resources; values then are parsed
-    and encoded again each time they are read from the store.
+    version, defaults included. `protobuf` reads values that another server has stored in that form. A kind whose
+    objects become something else each time they are read, such as a custom resource with its defaults, overrides
+    `stored`.
     """
 
     def __init__(
@@ -71,7 +71,6 @@ class JsonCodec:
         selectable_fields: SelectableFields | None = None,
         *,
         decode_old: Reader | None = None,
-        on_read: Reader | None = None,
         protobuf: ProtobufReader | None = None,
     ) -> None:
         self.gvk = gvk
@@ -85,7 +84,6 @@ class JsonCodec:
         self._skip = len(self.head)
         self._selectable_fields = selectable_fields
         self._decode_old = decode_old
-        self._on_read = on_read
         self._protobuf = protobuf
         self._pool = AttributesPool()
 
@@ -120,13 +118,12 @@ class JsonCodec:
 
     def stored(self, key: str, value: bytes, revision: int) -> StoredObject:
         """Wrap stored bytes at a revision. Raises CorruptObject naming the key."""
-        if self._on_read is None:
-            if self._is_own(value):
-                return StoredObject(key, revision, self.head, splice(value[self._skip :], revision), self)
-            # Both heads are equally long. What a client was shown has a version, and is no stored form.
-            plain = self._decode_old is None and value.startswith(self._starts) and _VERSION_MEMBER not in value
-            if plain and value[-1:] == b"\n":
-                return StoredObject(key, revision, self.head, splice(value[self._skip : -1], revision), self)
+        if self._is_own(value):
+            return StoredObject(key, revision, self.head, splice(value[self._skip :], revision), self)
+        # Both heads are equally long. What a client was shown has a version, and is no stored form.
+        plain = self._decode_old is None and value.startswith(self._starts) and _VERSION_MEMBER not in value
+        if plain and value[-1:] == b"\n":
+            return StoredObject(key, revision, self.head, splice(value[self._skip : -1], revision), self)
         return self._read(key, value, revision)
 
     def _is_own(self, value: bytes) -> bool:
@@ -151,12 +148,9 @@ class JsonCodec:
         return new
 
     def _read(self, key: str, value: bytes, revision: int) -> StoredObject:
-        obj = self._parse_value(key, value, revision)
+        obj = self.parse_value(key, value, revision)
         try:
-            if self._on_read is None or not value.startswith(self._starts):
-                obj = self._to_hub(key, obj, revision)
-            if self._on_read is not None:
-                obj = self._on_read(obj)
+            obj = self._to_hub(key, obj, revision)
             stored = self.wrap(key, self.body(obj), revision)
             stored.set_attributes(self.attributes(obj))
         except CorruptObject:
@@ -165,7 +159,8 @@ class JsonCodec:
             raise CorruptObject(f"what is stored cannot be read as {self.gvk}: {e}", key, revision=revision) from e
         return stored
 
-    def _parse_value(self, key: str, value: bytes, revision: int) -> Object:
+    def parse_value(self, key: str, value: bytes, revision: int) -> Object:
+        """What a stored value says, at whatever version. Raises CorruptObject naming the key."""
         try:
             if value.startswith(_PROTOBUF):
                 if self._protobuf is None:

@@ -36,10 +36,9 @@ class CustomCodec(JsonCodec):
         """`versions`: all that objects may be stored at, the storage version included."""
         self.versions = versions
         self._converter = converter
-        hub = versions[gvk.version]
-        super().__init__(gvk, selectable_fields, on_read=hub.on_read)
+        super().__init__(gvk, selectable_fields)
         self._foreign: dict[str, JsonCodec] = {}
-        self._hub = hub
+        self._hub = versions[gvk.version]
 
     def body(self, obj: Object) -> bytes:
         """The canonical encoding without the head, with numbers as kube-apiserver writes them."""
@@ -55,8 +54,9 @@ class CustomCodec(JsonCodec):
     def prove(self, stored: StoredObject) -> None:
         """Nothing is left to prove: whatever is read is looked into."""
 
-    def _read(self, key: str, value: bytes, revision: int) -> StoredObject:
-        obj = self._parse_value(key, value, revision)
+    def stored(self, key: str, value: bytes, revision: int) -> StoredObject:
+        """As the schema of the version at which it is stored makes it. Raises UnknownVersion as well."""
+        obj = self.parse_value(key, value, revision)
         found = self._version_of(key, obj, revision)
         try:
             obj = found.on_read(obj)
