@@ -13,14 +13,16 @@ import time
 import uuid
 from typing import Any
 
+from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.apis.printing import parse_time
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.registry.rest import Context, CreateOptions
+from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
 from watchkeeper.registry.store import Store
 from watchkeeper.request.user import LOOPBACK
 from watchkeeper.server.ownership import Ownership
 from watchkeeper.storage.errors import KeyNotFound, StorageError
-from watchkeeper.storage.interface import StoredObject
+from watchkeeper.storage.interface import ListOptions, StoredObject
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +32,7 @@ _NAMESPACE = "kube-system"
 _LABELS = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
 _DURATION_SECONDS = 3600
 _RENEW_SECONDS = 10.0
+_COLLECT_SECONDS = 3600.0
 
 
 def server_id(hostname: str, url: str) -> str:
@@ -109,6 +112,53 @@ class IdentityLease:
                 "renewTime": now,
             },
         }
+
+
+class ExpiredLeases:
+    """Deletes the Leases of servers that are gone: who comes back at another address leaves the old one behind."""
+
+    def __init__(self, store: Store, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        """`store` is that of Leases."""
+        self._store = store
+        self._clock = clock
+        self._tasks = TaskOwner("expired-leases")
+
+    def start(self) -> None:
+        """Look now, and every hour."""
+        self._tasks.start("collect", self._collect_always())
+
+    async def close(self) -> None:
+        """Delete none any more."""
+        await self._tasks.close()
+
+    async def _collect_always(self) -> None:
+        while True:
+            try:
+                await self.collect()
+            except (ApiError, StorageError) as error:
+                log.info("leases of servers that are gone are kept: %s", error)
+            await self._clock.sleep(_COLLECT_SECONDS)
+
+    async def collect(self) -> None:
+        """Delete those that have run out, or never will. Raises ApiError, StorageError."""
+        ctx = Context(user=LOOPBACK, namespace=_NAMESPACE)
+        found = await self._store.storage.get_list(f"{self._store.prefix}/{_NAMESPACE}/", ListOptions())
+        for item in found.items:
+            lease = item.data()
+            meta = lease["metadata"]
+            if not (_LABELS.items() <= (meta.get("labels") or {}).items() and self._is_over(lease.get("spec") or {})):
+                continue
+            seen = DeleteOptions(resource_version=str(item.resource_version), has_preconditions=True)
+            try:
+                await self._store.delete(ctx, meta["name"], seen)
+            except ApiError as error:
+                # Another server has deleted it, or whose it is has just renewed it.
+                if error.code not in (404, 409):
+                    raise
+
+    def _is_over(self, spec: Object) -> bool:
+        renewed, seconds = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+        return renewed is None or seconds is None or parse_time(renewed) + seconds < self._clock.time()
 
 
 def _now() -> str:

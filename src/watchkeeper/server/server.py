@@ -44,7 +44,7 @@ from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.followed_store import FollowedStore
 from watchkeeper.server.health import LOG, Check, Health, Unhealthy, ping
 from watchkeeper.server.http.listener import Listener
-from watchkeeper.server.identity import IdentityLease
+from watchkeeper.server.identity import ExpiredLeases, IdentityLease
 from watchkeeper.server.kubeconfig import write_kubeconfig
 from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
 from watchkeeper.server.metrics.storage import StorageMetrics
@@ -263,6 +263,9 @@ class Server:
         identity = IdentityLease(leases, self.assembly.ownership, socket.gethostname().lower(), self.urls[0])
         self._undo.append(("identity", identity.close))
         identity.start()
+        expired = ExpiredLeases(leases)
+        self._undo.append(("expired leases", expired.close))
+        expired.start()
         if address := self._address():
             bootstrap = self._make_bootstrap()
             endpoints = OwnEndpoints(
