@@ -195,6 +195,26 @@ def test_custom_resources_come_change_and_go() -> None:
     assert "io.example.v1.Robot" not in orjson.loads(asyncio.run(openapi.v2()).body)["definitions"]
 
 
+def test_v2_keeps_built_in_definitions_under_their_names() -> None:
+    kind = GroupVersionKind("core.api.k8s.io", "v1", "Pod")
+    gvr = GroupVersionResource("core.api.k8s.io", "v1", "pods")
+    custom = robots({"type": "object", "properties": {"probe": {"type": "boolean"}}})
+    openapi = OpenAPI(resources(), "v1.36.0")
+    openapi.set_custom(replace(custom, info=replace(custom.info, gvr=gvr, kind=kind), list_kind="PodList"))
+    v2 = orjson.loads(asyncio.run(openapi.v2()).body)
+    definitions = v2["definitions"]
+    assert "spec" in definitions["io.k8s.api.core.v1.Pod"]["properties"]
+    assert "probe" in definitions["io.k8s.api.core.v1.Pod_v2"]["properties"]
+    items = definitions["io.k8s.api.core.v1.PodList_v2"]["properties"]["items"]["items"]
+    assert items == {"$ref": "#/definitions/io.k8s.api.core.v1.Pod_v2"}
+    read = v2["paths"]["/apis/core.api.k8s.io/v1/namespaces/{namespace}/pods/{name}"]["get"]
+    assert read["responses"]["200"]["schema"] == {"$ref": "#/definitions/io.k8s.api.core.v1.Pod_v2"}
+    built_in = v2["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["get"]
+    assert built_in["responses"]["200"]["schema"] == {"$ref": "#/definitions/io.k8s.api.core.v1.Pod"}
+    schemas = document(openapi, "apis/core.api.k8s.io/v1")["components"]["schemas"]
+    assert "probe" in schemas["io.k8s.api.core.v1.Pod"]["properties"]
+
+
 def robot(spec: dict[str, Any], *, v2: bool = False) -> Any:
     """What documents say of the spec of a robot."""
     openapi = OpenAPI(resources(), "v1.36.0")

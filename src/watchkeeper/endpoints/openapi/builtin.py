@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -41,15 +42,23 @@ class BuiltinParts:
         self._paths: dict[GroupVersion, Part] = {}
         self._definitions: dict[tuple[str, GroupVersion | None], Part] = {}
 
-    def v2(self, without: Collection[str]) -> list[Part]:
-        """All that is built in, less the definitions that custom kinds replace."""
+    @functools.cached_property
+    def v2_names(self) -> frozenset[str]:
+        """The definitions of what is built in."""
         infos = [info for served in self.resources.values() for info in served]
+        return frozenset(closure({*_referred(infos), *_OF_CUSTOM, *PLAIN_DEFINITIONS}))
+
+    def v2(self) -> list[Part]:
+        """All that is built in."""
         plain = [plain_part(path, facts) for path, facts in sorted(self.plain.items())]
         paths = [*plain, *(self._paths_of(group_version) for group_version in sorted(self.resources))]
-        return [*paths, *self._definitions_of({*_referred(infos), *_OF_CUSTOM, *PLAIN_DEFINITIONS}, without)]
+        return [*paths, *(self._definition(name, None) for name in sorted(self.v2_names))]
 
     def v3(self, group_version: GroupVersion, custom: Sequence[ResourceInfo], without: Collection[str]) -> list[Part]:
-        """What is built in of a document about a group and version that has these custom resources as well."""
+        """What is built in of a document about a group and version that has these custom resources as well.
+
+        `without`: the definitions that custom kinds replace.
+        """
         infos = self.resources.get(group_version, [])
         paths = [self._paths_of(group_version)] if infos else []
         names = _referred(infos) | _referred(custom, custom=True) | (_OF_CUSTOM if custom else frozenset())

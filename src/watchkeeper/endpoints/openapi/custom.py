@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,12 +63,13 @@ def list_gvk(custom: CustomVersion) -> GroupVersionKind:
     return GroupVersionKind(custom.info.kind.group, custom.info.kind.version, custom.list_kind)
 
 
-def custom_part(custom: CustomVersion) -> Part:
-    """What a version of a custom resource adds to documents."""
+def custom_part(custom: CustomVersion, taken: Callable[[], Collection[str]]) -> Part:
+    """What a version of a custom resource adds to documents; `taken`: the names of v2's other definitions."""
 
     def make(dialect: Dialect) -> tuple[dict[str, Any], dict[str, Any]]:
-        paths = ResourcePaths(dialect, _namer(custom), custom=True).of(custom.info)
-        return dict(sorted(paths.items())), dict(sorted(custom_definitions(custom, dialect).items()))
+        kind, lists = _free_names(custom, taken() if dialect is Dialect.V2 else ())
+        paths = ResourcePaths(dialect, _namer(custom, kind, lists), custom=True).of(custom.info)
+        return dict(sorted(paths.items())), dict(sorted(custom_definitions(custom, dialect, kind, lists).items()))
 
     schema = custom.schema_json or b""
     facts = orjson.dumps(
@@ -76,23 +78,30 @@ def custom_part(custom: CustomVersion) -> Part:
     return Part(hashlib.sha256(facts + schema).hexdigest(), make, is_large=len(schema) > LARGE_SCHEMA)
 
 
-def _namer(custom: CustomVersion) -> Callable[[GroupVersionKind], str]:
-    own = {
-        custom.info.kind: definition_name(custom.info.kind),
-        custom.info.kind._replace(kind=f"{custom.info.kind.kind}List"): definition_name(list_gvk(custom)),
-    }
+def _free_names(custom: CustomVersion, taken: Collection[str]) -> tuple[str, str]:
+    """What the definitions of the kind and of its list are called where some names are taken."""
+
+    def free(name: str) -> str:
+        if name not in taken:
+            return name
+        return next(found for i in itertools.count(2) if (found := f"{name}_v{i}") not in taken)
+
+    return free(definition_name(custom.info.kind)), free(definition_name(list_gvk(custom)))
+
+
+def _namer(custom: CustomVersion, kind: str, lists: str) -> Callable[[GroupVersionKind], str]:
+    own = {custom.info.kind: kind, custom.info.kind._replace(kind=f"{custom.info.kind.kind}List"): lists}
     return lambda gvk: own.get(gvk) or builtin_name(gvk)
 
 
-def custom_definitions(custom: CustomVersion, dialect: Dialect) -> dict[str, Any]:
-    """The definitions of a custom kind and of its list, by name."""
+def custom_definitions(custom: CustomVersion, dialect: Dialect, name: str, list_name: str) -> dict[str, Any]:
+    """The definitions of a custom kind and of its list, under these names."""
     kind, lists = custom.info.kind, list_gvk(custom)
-    name = definition_name(kind)
     metadata = dialect.field_ref(LIST_META_NAME, description=LIST_METADATA)
     items = {"type": "array", "items": dialect.ref(name), "description": f"List of {custom.info.gvr.resource}."}
     return {
         name: _kind(custom, dialect),
-        definition_name(lists): {
+        list_name: {
             "type": "object",
             "description": f"{lists.kind} is a list of {kind.kind}",
             "required": ["items"],

@@ -77,7 +77,7 @@ class OpenAPI:
         before = served.get(custom.info.gvr.resource)
         if before is not None and before.version == custom:
             return
-        served[custom.info.gvr.resource] = _Custom(custom, custom_part(custom))
+        served[custom.info.gvr.resource] = _Custom(custom, custom_part(custom, lambda: self._builtin.v2_names))
         self._forget(custom.info.gvr.group_version)
 
     def remove_custom(self, group_version: GroupVersion, resource: str) -> None:
@@ -116,9 +116,8 @@ class OpenAPI:
     def _v2_parts(self) -> Sequence[Part]:
         found = self._parts.get(V2.name)
         if found is None:
-            names = {name for served in self._custom.values() for each in served.values() for name in _names(each)}
             custom = [self._custom_parts(group_version) for group_version in sorted(self._custom)]
-            found = self._parts[V2.name] = (*self._builtin.v2(names), *itertools.chain(*custom))
+            found = self._parts[V2.name] = (*self._builtin.v2(), *itertools.chain(*custom))
         return found
 
     def _custom_parts(self, group_version: GroupVersion) -> list[Part]:
