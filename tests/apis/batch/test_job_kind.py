@@ -213,6 +213,31 @@ def test_statuses_follow_the_life_of_a_job(before: Any, after: Any, errors: list
 
 
 @pytest.mark.parametrize(
+    ("spec", "errors"),
+    [
+        ({"suspend": True, "completions": 0}, []),
+        ({"completions": 0}, ["status.startTime: Required value: startTime is required for finished job"]),
+        ({"suspend": True}, ["status.startTime: Required value: startTime is required for finished job"]),
+    ],
+)
+def test_a_suspended_job_of_nothing_is_complete_without_a_start(spec: Any, errors: list[str]) -> None:
+    conditions = [condition("SuccessCriteriaMet"), condition("Complete")]
+    old = created(job(**spec))
+    assert update_status(old, {"conditions": conditions, "completionTime": NOW}).errors == errors
+
+
+def test_a_job_starts_anew_when_it_is_resumed() -> None:
+    old = {**created(job()), "status": {"startTime": NOW, "conditions": [condition("Suspended")]}}
+    later = "2024-01-01T00:02:05Z"
+    resumed = {**condition("Suspended"), "status": "False"}
+    assert update_status(old, {"startTime": later, "conditions": [resumed]}).errors == []
+    refused = [f'status.startTime: Invalid value: "{later}": field is immutable for unsuspended job once set']
+    assert update_status(old, {"startTime": later}).errors == refused
+    running = {**old, "status": {"startTime": NOW, "conditions": [resumed]}}
+    assert update_status(running, {"startTime": later, "conditions": [resumed]}).errors == refused
+
+
+@pytest.mark.parametrize(
     ("spec", "status", "cells"),
     [
         ({"completions": 5}, {"succeeded": 2}, ("Running", "2/5", "")),

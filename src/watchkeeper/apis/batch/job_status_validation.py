@@ -21,7 +21,11 @@ _UNCOUNTED: InternalForm = {"succeeded": ("Succeeded", None), "failed": ("Failed
 
 def is_true(status: Object, kind: str) -> bool:
     """Whether a Job has a condition of a type, and it is true."""
-    return any(c.get("type") == kind and c.get("status") == "True" for c in status.get("conditions") or ())
+    return _has(status, kind, "True")
+
+
+def _has(status: Object, kind: str, value: str) -> bool:
+    return any(c.get("type") == kind and c.get("status") == value for c in status.get("conditions") or ())
 
 
 def is_finished(status: Object) -> bool:
@@ -36,7 +40,7 @@ def validate_job_status_update(new: Object, old: Object) -> list[FieldError]:
     changes = _Changes(status, before)
     errors = _count_errors(status)
     errors += _completion_errors(status, changes)
-    errors += _finished_errors(status, changes)
+    errors += _finished_errors(spec, status, changes)
     errors += _index_errors(spec, status, changes)
     errors += _pod_count_errors(status, changes)
     errors += _success_errors(spec, status)
@@ -115,14 +119,15 @@ def _completion_errors(status: Object, changes: _Changes) -> list[FieldError]:
     return errors
 
 
-def _finished_errors(status: Object, changes: _Changes) -> list[FieldError]:
+def _finished_errors(spec: Object, status: Object, changes: _Changes) -> list[FieldError]:
     if not is_finished(status):
         return []
     errors: list[FieldError] = []
     active = status.get("active") or 0
     if active > 0 and (changes.finished() or changes.fields("active")):
         errors.append(invalid("status.active", active, "active>0 is invalid for finished job"))
-    if not status.get("startTime") and (changes.finished() or changes.fields("startTime")):
+    never_starts = spec.get("suspend") and spec.get("completions") == 0
+    if not status.get("startTime") and not never_starts and (changes.finished() or changes.fields("startTime")):
         errors.append(required("status.startTime", "startTime is required for finished job"))
     uncounted = status.get("uncountedTerminatedPods") or {}
     if (uncounted.get("failed") or uncounted.get("succeeded")) and (
@@ -203,7 +208,8 @@ def _transition_errors(spec: Object, status: Object, before: Object) -> list[Fie
     if end and old_end and end != old_end:
         errors.append(invalid("status.completionTime", end, "field is immutable"))
     old_start = before.get("startTime")
-    if old_start and old_start != status.get("startTime") and not spec.get("suspend"):
+    resumes = is_true(before, "Suspended") and _has(status, "Suspended", "False")
+    if old_start and old_start != status.get("startTime") and not spec.get("suspend") and not resumes:
         text = "field is immutable for unsuspended job once set"
         errors.append(invalid("status.startTime", status.get("startTime"), text))
     met, was_met = is_true(status, "SuccessCriteriaMet"), is_true(before, "SuccessCriteriaMet")
