@@ -118,6 +118,15 @@ def test_every_failure_has_a_meaning_and_a_remedy(
     assert failure.error.said == (details if refused else "")
 
 
+def test_what_is_too_large_to_be_sent_is_refused_as_by_the_client_of_etcd() -> None:
+    details = "grpc: received message larger than max (2700123 vs. 2097152)"
+    failure = classify_text(grpc.StatusCode.RESOURCE_EXHAUSTED, details, "etcd:2379")
+    assert (type(failure.error), failure.remedy) == (ValueTooLarge, Remedy.NONE)
+    assert failure.error.said == (
+        "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2700123 vs. 2097152)"
+    )
+
+
 @pytest.mark.parametrize(
     ("version", "trusted"),
     [

@@ -108,7 +108,11 @@ def test_how_large_an_object_may_be_is_for_etcd_to_say(tmp_path: Path) -> None:
         assert ask(server, "POST", MAPS, config_map("large", 250_000, escaped))[0] == 201
         words = "etcdserver: request is too large"
         assert ask(server, "POST", MAPS, config_map("larger", 270_000, escaped)) == refusal(words)
-        assert ask(server, "POST", MAPS, config_map("largest", 450_000, escaped)) == refusal(words)
+        status, answer = ask(server, "POST", MAPS, config_map("largest", 450_000, escaped))
+        assert status == 500
+        beginning = "rpc error: code = ResourceExhausted desc = trying to send message larger than max (27"
+        assert answer["message"].startswith(beginning)
+        assert answer["message"].endswith(" vs. 2097152)")
         assert ask(server, "PUT", f"{MAPS}/large", config_map("large", 300_000, escaped)) == refusal(words)
         assert ask(server, "PUT", f"{MAPS}/large", config_map("large", 1, escaped))[0] == 200
     raised = ["--max-request-bytes=8388608"]

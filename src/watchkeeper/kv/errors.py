@@ -59,7 +59,7 @@ class LeaseNotFound(KVError):
 
 
 class ValueTooLarge(KVError):
-    """The value is over the backend's limit. Nothing was written."""
+    """The value is over the backend's limit. Nothing was written. `said` is "" where etcd's usual words will do."""
 
 
 class Corrupt(KVError):

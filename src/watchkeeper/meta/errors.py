@@ -168,8 +168,8 @@ def request_entity_too_large(message: str) -> ApiError:
 class ObjectTooLarge(ApiError):
     """500: the encoded object is larger than the store takes, in the words that clients know from etcd."""
 
-    def __init__(self) -> None:
-        super().__init__(500, "", "etcdserver: request is too large")
+    def __init__(self, message: str = "etcdserver: request is too large") -> None:
+        super().__init__(500, "", message)
 
 
 def unsupported_media_type(message: str) -> ApiError:

@@ -47,7 +47,7 @@ def to_api_error(error: storage.StorageError, resource: GroupResource, name: str
         case storage.NotReady():
             return errors.too_many_requests(str(error), error.retry_after)
         case storage.ObjectTooLarge():
-            return errors.ObjectTooLarge()
+            return errors.ObjectTooLarge(error.said) if error.said else errors.ObjectTooLarge()
         case storage.ReadOnly():
             return errors.forbidden(resource, name, str(error))
         case storage.Refused():

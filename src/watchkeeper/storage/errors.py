@@ -120,4 +120,8 @@ class CorruptObjects(StorageError):
 
 
 class ObjectTooLarge(StorageError):
-    """The encoded object is over the key-value store's limit."""
+    """The encoded object is over the key-value store's limit; `said`: its own words, if it has some."""
+
+    def __init__(self, message: str, key: str = "", *, said: str = "") -> None:
+        super().__init__(message, key)
+        self.said = said

@@ -17,6 +17,8 @@ CONTINUE_EXPIRED = (
 
 def translate(error: kv.KVError, key: str = "", *, expired: str = LIST_EXPIRED) -> errors.StorageError:
     """The storage error for a failed operation on `key`. `expired` words what is said of compacted revisions."""
+    if isinstance(error, kv.ValueTooLarge):
+        return errors.ObjectTooLarge(f"the object is too large to be stored: {error}", key, said=error.said)
     if error.said:
         return errors.Refused(error.said, key)
     match error:
@@ -28,8 +30,6 @@ def translate(error: kv.KVError, key: str = "", *, expired: str = LIST_EXPIRED) 
             return errors.StorageTimeout(f"request to the key-value store did not complete in time: {error}", key)
         case kv.Unavailable() | kv.Closed():
             return errors.Unreachable(f"the key-value store is unavailable: {error}", key)
-        case kv.ValueTooLarge():
-            return errors.ObjectTooLarge(f"the object is too large to be stored: {error}", key)
         case kv.Corrupt():
             return errors.CorruptObject(
                 f"the key-value store cannot read back what it holds: {error}", key, decrypted=False

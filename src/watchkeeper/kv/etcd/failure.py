@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
 
 import grpc
@@ -19,6 +20,7 @@ from watchkeeper.kv.errors import (
     Unavailable,
     ValueTooLarge,
 )
+from watchkeeper.kv.limits import not_sent
 
 
 class Remedy(enum.Enum):
@@ -90,6 +92,10 @@ _TLS = {
 """What fails before anything can be said, by what the message contains. Another member may do better."""
 
 
+_SIZE = re.compile(r"\((\d+) vs\. \d+\)")
+"""How large a message was that is over a limit."""
+
+
 def classify(error: AioRpcError, endpoint: str) -> Failure:
     """Judge a failed call to `endpoint`."""
     return classify_text(error.code(), error.details() or "", endpoint)
@@ -103,8 +109,11 @@ def classify_text(code: grpc.StatusCode, details: str, endpoint: str) -> Failure
         return Failure(FutureRevision(), Remedy.NONE)
     if "lease not found" in details:
         return Failure(LeaseNotFound(details), Remedy.NONE)
-    if "request is too large" in details or "larger than max" in details:
+    if "request is too large" in details:
         return Failure(ValueTooLarge(details), Remedy.NONE)
+    if "larger than max" in details:
+        size = _SIZE.search(details)
+        return Failure(ValueTooLarge(details).saying(not_sent(int(size[1]) if size else 0)), Remedy.NONE)
     if "database space exceeded" in details:
         error = Unavailable(f"etcd {endpoint} is out of room ({details}): {_OUT_OF_ROOM}")
         return Failure(error.saying(details), Remedy.NONE)
