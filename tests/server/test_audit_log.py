@@ -159,6 +159,20 @@ def test_a_watch_is_told_of_when_it_begins_and_when_it_ends(tmp_path: Path) -> N
     assert found[2]["responseStatus"]["code"] == 200
 
 
+def test_requests_at_deprecated_versions_are_marked_when_they_are_over(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        token = {"Authorization": f"Bearer {server.token}"}
+        ask(server, f"{BASE}/endpoints/absent", **token)
+        ask(server, f"{BASE}/endpoints?watch=true&timeoutSeconds=1", **token)
+    found = [(e["stage"], e.get("annotations", {}).get("k8s.io/deprecated")) for e in about(tmp_path, "endpoints")]
+    assert found == [
+        ("ResponseComplete", "true"),
+        ("RequestReceived", None),
+        ("ResponseStarted", None),
+        ("ResponseComplete", "true"),
+    ]
+
+
 def test_the_audit_id_of_the_answer_is_that_of_the_events(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         _, headers = ask(server, "/version", Authorization=f"Bearer {server.token}")

@@ -20,6 +20,8 @@ Object = dict[str, Any]
 _MAX_USER_AGENT = 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _PROTOBUF_MAGIC = b"k8s\x00"
+_KNOWN_AT_THE_END = frozenset({"k8s.io/deprecated", "k8s.io/removed-release"})
+"""Annotations that the beginning of a watch is told of without."""
 
 
 class Entry:
@@ -107,6 +109,8 @@ class Entry:
         annotations = dict(request.audit)
         if self.decision.level >= Level.REQUEST:
             annotations |= request.audit_details
+        if stage is Stage.RESPONSE_STARTED:
+            annotations = {key: value for key, value in annotations.items() if key not in _KNOWN_AT_THE_END}
         if annotations:
             event["annotations"] = annotations
         return orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)

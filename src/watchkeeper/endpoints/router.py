@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from watchkeeper.endpoints.deprecation import DeprecatedRequests
 from watchkeeper.endpoints.handlers.connect import connect
 from watchkeeper.endpoints.handlers.create import create, create_named
 from watchkeeper.endpoints.handlers.delete import delete, delete_collection
@@ -60,6 +61,8 @@ class Router:
 
     def __init__(self, served: ServedTable) -> None:
         self.served = served
+        self.deprecated = DeprecatedRequests()
+        """Which deprecated versions clients use."""
 
     def route(self, request: Request) -> Handled:
         """Answer a resource request, or begin to. Raises the 404 and 405 of the reference."""
@@ -90,7 +93,7 @@ class Router:
         """
         info, scope = request.info, found.scope
         handlers = _CUSTOM
-        _warn(found, request)
+        self._warn(found, request)
         if info.subresource:
             sub = found.subresources.get(info.subresource)
             if sub is None:
@@ -109,7 +112,7 @@ class Router:
             raise not_found()
         if request.method != "GET":
             raise method_not_allowed()
-        _warn(found, request)
+        self._warn(found, request)
         return watch(request, found.scope)
 
     @staticmethod
@@ -160,7 +163,7 @@ class Router:
         entry = _OBJECT.get(request.method)
         if entry is None or entry[0] not in found.scope.verbs:
             raise method_not_allowed() if _has_objects(found) else not_found()
-        _warn(found, request)
+        self._warn(found, request)
         return entry[1](request, found.scope)
 
     def _collection(self, found: ServedResource, request: Request) -> Handled:
@@ -168,10 +171,15 @@ class Router:
         scope = found.scope
         if entry is None or (entry[0] not in scope.verbs):
             raise method_not_allowed()
-        _warn(found, request)
+        self._warn(found, request)
         if request.info.verb == "watch" and request.method == "GET":
             return watch(request, scope)
         return entry[1](request, scope)
+
+    def _warn(self, found: ServedResource, request: Request, of_kind: str = "") -> None:
+        """Tell who uses a deprecated version, if need be of a subresource's own kind; not who is refused the method."""
+        if text := of_kind or found.warning:
+            self.deprecated.note(request, text, custom=found.custom)
 
     def _subresource(self, found: ServedResource, request: Request) -> Handled:
         scope = found.subresources.get(request.info.subresource)
@@ -184,19 +192,13 @@ class Router:
         entry = _SUBRESOURCE.get(request.method)
         if entry is None or entry[0] not in scope.verbs:
             raise method_not_allowed()
-        _warn(found, request, scope.kind.warning)
+        self._warn(found, request, scope.kind.warning)
         return entry[1](request, scope)
 
 
 def _has_objects(found: ServedResource) -> bool:
     """Whether anything can be done with one object by name; reviews, which are only created, have no such path."""
     return any(verb in found.scope.verbs for verb, _ in _OBJECT.values())
-
-
-def _warn(found: ServedResource, request: Request, of_kind: str = "") -> None:
-    """Tell who uses a deprecated version, if need be of a subresource's own kind; not who is refused the method."""
-    if text := of_kind or found.warning:
-        request.warn(text)
 
 
 def unavailable() -> Response:

@@ -380,9 +380,11 @@ class Server:
         if options.strict_transport_security_directives:
             filters.insert(0, StrictTransport(options.strict_transport_security_directives))
         paths, prefixes = self._paths(OpenID(signer, lambda: self.urls[0]))
+        router = Router(self.assembly.served)
+        self.metrics.add(router.deprecated.collect)
         return App(
             filters=filters,
-            router=Router(self.assembly.served),
+            router=router,
             paths=paths,
             prefixes=prefixes,
             request_timeout=options.request_timeout,

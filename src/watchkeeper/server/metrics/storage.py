@@ -56,7 +56,8 @@ class StorageMetrics:
                 watchers.append(Sample(len(storage.watchers), resource))
                 terminated.append(Sample(storage.watchers.terminated, resource))
                 for status, count in storage.feed.check.results.items():
-                    checks.append(Sample(count, (*resource, ("status", status))))
+                    if count:
+                        checks.append(Sample(count, (*resource, ("status", status))))
                 count = await storage.count(f"{store.prefix}/")
             elif name in counts:
                 count = counts[name]
