@@ -1,9 +1,11 @@
 """Expressions and their values, by the interpreter and by the compiled function."""
 
 import ipaddress
+from collections.abc import Iterator
 
 import pytest
 
+from watchkeeper.cel import ast
 from watchkeeper.cel import operators as op
 from watchkeeper.cel import types as t
 from watchkeeper.cel.environment import base_environment
@@ -261,3 +263,25 @@ def test_what_is_no_address_is_told_as_go_tells_it(text: str, why: str) -> None:
 @pytest.mark.parametrize("text", ["::", "::1", "1::", "fe80::1:2", "::1.2.3.4", "1:2:3:4:5:6:7:8", "10.0.0.255"])
 def test_addresses_are_read_as_python_reads_them(text: str) -> None:
     assert parse_address(text) == (ipaddress.ip_address(text), "")
+
+
+def test_loops_within_loops_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = 0
+
+    def counted(node: ast.Expr) -> Iterator[ast.Expr]:
+        nonlocal looked_at
+        for found in walk(node):
+            looked_at += 1
+            yield found
+
+    walk = ast.walk
+    program = ENV.compile("[1].all(x, " * 100 + "true" + ")" * 100)
+    monkeypatch.setattr(ast, "walk", counted)
+    program.compiled(list(DATA))
+    assert 100 < looked_at < 2000
+
+
+def test_a_loop_next_to_one_in_a_loop_may_not_hold_a_temporary() -> None:
+    program = ENV.compile("[1].exists(x, [x].exists(y, y == 1)) && [1].all(x, self.?box.orValue(x) == x)")
+    assert program.evaluate(dict(DATA))[0] is True
+    assert program.compiled(list(DATA)) is None

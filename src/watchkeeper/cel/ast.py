@@ -150,9 +150,11 @@ def children(node: Expr) -> Iterator[Expr]:
 
 def walk(node: Expr) -> Iterator[Expr]:
     """A node and all that it is made of."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    left = [node]
+    while left:
+        found = left.pop()
+        yield found
+        left += children(found)
 
 
 def references(node: Expr, name: str) -> bool:

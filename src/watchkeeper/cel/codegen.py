@@ -63,6 +63,7 @@ class _Writer:
         self.constants: dict[str, Any] = {"__builtins__": {"all": all, "any": any, "sum": sum, "enumerate": enumerate}}
         self.names: dict[str, str] = {}
         self.count = 0
+        self.in_loop = False
 
     def constant(self, value: Any, word: str = "k") -> str:
         """A name under which the function finds a value."""
@@ -274,7 +275,10 @@ class _Writer:
 
     def loop(self, node: Comprehension) -> str:
         macro = node.macro
-        if macro.name == "bind" or macro.name.startswith("transformMap") or _has_walrus(node):
+        if macro.name == "bind" or macro.name.startswith("transformMap"):
+            raise _Unsupported
+        outermost, self.in_loop = not self.in_loop, True
+        if outermost and _has_walrus(node):
             raise _Unsupported
         over = self.over(node)
         outer = dict(self.names)
@@ -288,6 +292,7 @@ class _Writer:
         predicate = self.truth(macro.predicate) if macro.predicate is not None else ""
         transform = self.write(macro.transform) if macro.transform is not None else ""
         self.names = outer
+        self.in_loop = not outermost
         match macro.name:
             case "all" | "exists":
                 return f"{'all' if macro.name == 'all' else 'any'}({predicate} {where})"
