@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -115,3 +117,56 @@ def test_who_waits_learns_whether_what_was_told_is_written(
 def test_modes(tmp_path: Path, mode: str, blocking: bool, strict: bool) -> None:
     written = run(LogOptions(path=str(tmp_path / "audit.log"), mode=mode))
     assert (written.blocking, written.strict) == (blocking, strict)
+
+
+def test_events_do_not_wait_for_threads_that_others_keep_busy(tmp_path: Path) -> None:
+    async def main() -> bool:
+        free = threading.Event()
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        written = AuditLog(LogOptions(path=str(tmp_path / "audit.log")))
+        await written.start()
+        busy = asyncio.get_running_loop().run_in_executor(None, free.wait)  # a name server that is silent
+        written.write(b"one\n")
+        try:
+            return await asyncio.wait_for(written.written(), 5)
+        finally:
+            free.set()
+            await busy
+            await written.close()
+
+    assert asyncio.run(main())
+
+
+def test_nobody_waits_forever_whatever_goes_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_file: object, _lines: list[bytes]) -> None:
+        raise ValueError("I/O operation on closed file")
+
+    async def main() -> tuple[list[bool], int]:
+        written = AuditLog(LogOptions(path=str(tmp_path / "audit.log")))
+        await written.start()
+        outcomes = []
+        for append in (broken, audit_log._RotatedFile.append):
+            monkeypatch.setattr(audit_log._RotatedFile, "append", append)
+            written.write(b"one\n")
+            outcomes.append(await asyncio.wait_for(written.written(), 5))
+        await written.close()
+        return outcomes, written.dropped
+
+    assert asyncio.run(main()) == ([False, True], 1)
+
+
+def test_a_dropped_line_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_log, "MAX_WAITING", 10)
+
+    async def main() -> list[bool]:
+        written = AuditLog(LogOptions(path=str(tmp_path / "audit.log")))
+        await written.start()
+        outcomes = []
+        for lines in ([b"12345\n", b"12345\n"], [b"123\n"]):
+            for line in lines:
+                written.write(line)
+            outcomes.append(await written.written())
+        await written.close()
+        return outcomes
+
+    assert asyncio.run(main()) == [False, True]

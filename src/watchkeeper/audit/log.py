@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.aio.workers import Workers
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +53,11 @@ class AuditLog:
 
     def __init__(self, options: LogOptions) -> None:
         self._file = _RotatedFile(options)
+        self._thread: Workers[_RotatedFile] | None = None
         self._lines: list[bytes] = []
         self._waiting = 0
+        self._dropped_now = False
+        """Whether a line was dropped since the last were taken."""
         self._batch: asyncio.Future[bool] | None = None
         """Done when the lines are written that wait now, with whether they are."""
         self._wanted = asyncio.Event()
@@ -70,13 +74,20 @@ class AuditLog:
 
     async def start(self) -> None:
         """Open the file. Raises OSError when it cannot be written."""
-        await asyncio.to_thread(self._file.open)
+        thread = Workers("audit-log", [self._file], _RotatedFile.close)
+        try:
+            await thread.run(_RotatedFile.open)
+        except OSError:
+            await thread.close()
+            raise
+        self._thread = thread
         self._tasks.start("writer", self._run())
 
     def write(self, line: bytes) -> None:
         """Take a line, its newline included."""
         if self._waiting + len(line) > MAX_WAITING:
             self.dropped += 1
+            self._dropped_now = True
             return
         self.events += 1
         self._lines.append(line)
@@ -96,37 +107,35 @@ class AuditLog:
         """Write what is left and close the file."""
         await self._tasks.close()
         self._closed = True
-        await self._write_waiting()
-        await asyncio.to_thread(self._file.close)
+        if self._thread is not None:
+            await self._write_waiting(self._thread)
+            await self._thread.close()
 
     async def _run(self) -> None:
+        assert self._thread is not None
         while True:
             await self._wanted.wait()
-            await self._write_waiting()
+            await self._write_waiting(self._thread)
 
-    async def _write_waiting(self) -> None:
+    async def _write_waiting(self, thread: Workers[_RotatedFile]) -> None:
+        """Return when the lines that wait now are written; they will be even if nobody waits for that any more."""
         lines, self._lines, self._waiting = self._lines, [], 0
+        lost, self._dropped_now = self._dropped_now, False
         batch, self._batch = self._batch, None
         self._wanted.clear()
-        # Cancellation does not stop the thread: shielding makes sure that the next batch waits for it.
-        writing = asyncio.get_running_loop().run_in_executor(None, self._append, lines)
-        try:
-            await asyncio.shield(writing)
-        finally:
-            done = await writing
-            if batch is not None and not batch.done():
-                batch.set_result(done)
+        finished = asyncio.get_running_loop().create_future()
 
-    def _append(self, lines: list[bytes]) -> bool:
-        if not lines:
-            return True
-        try:
-            self._file.append(lines)
-        except OSError as error:
-            self.dropped += len(lines)
-            log.error("%d audit events are lost: %s", len(lines), error)
-            return False
-        return True
+        def done(_: None, error: BaseException | None) -> None:
+            if error is not None:
+                self.dropped += len(lines)
+                log.error("%d audit events are lost: %s", len(lines), error)
+            if batch is not None:
+                batch.set_result(error is None and not lost)
+            if not finished.done():
+                finished.set_result(None)
+
+        thread.submit(lambda file: file.append(lines), done)
+        await finished
 
 
 class _RotatedFile:
