@@ -211,6 +211,11 @@ def test_an_old_path_that_ends_with_its_verb_asks_nothing(server: Handle, path: 
     assert refusal(server, path, "*/*") == (500, f'Internal Server Error: "{path}": {said}, {path}\n')
 
 
+def test_a_path_that_is_told_is_no_markup(server: Handle) -> None:
+    told = refusal(server, '/api/v1/wat%63h?a=1&b=<x>"', "*/*")[1]
+    assert told.startswith(r'Internal Server Error: "/api/v1/wat%63h?a=1&amp;b=&lt;x&gt;\"": failed to create')
+
+
 @pytest.mark.parametrize("kind", ["deployments", "replicasets", "statefulsets"])
 def test_bookmarks_show_what_the_internal_types_have_values_for(server: Handle, kind: str) -> None:
     event = first_event(server, f"/apis/apps/v1/{kind}?{INITIAL}")

@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from watchkeeper.server.errors import StartupError
@@ -251,9 +252,22 @@ def test_only_a_strict_log_refuses_what_cannot_be_told_of(
 
     with serving(tmp_path, "{kind: Policy, apiVersion: audit.k8s.io/v1, rules: [{level: Metadata}]}", mode) as server:
         monkeypatch.setattr("watchkeeper.audit.log._RotatedFile.append", full)
-        code, _ = ask(server, f"{BASE}/pods", Authorization=f"Bearer {server.token}")
+        head = {"Authorization": f"Bearer {server.token}"}
+        answer = httpx.get(f"{server.url}{BASE}/p%6Fds?limit=1&x=y", headers=head, verify=server.ssl_context())
         monkeypatch.undo()
-    assert code == status
+    assert answer.status_code == status
+    if status == 500:
+        uri = f"{BASE}/p%6Fds?limit=1&amp;x=y"
+        assert answer.text == f'Internal Server Error: "{uri}": failed to store audit event\n'
+    else:
+        assert answer.json()["kind"] == "PodList"
+    assert not about(tmp_path, "pods")
+
+
+def test_a_uri_is_told_as_it_was_sent(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        ask(server, f"{BASE}/configmaps/%61?x=%20y", Authorization=f"Bearer {server.token}")
+    assert [e["requestURI"] for e in about(tmp_path, "configmaps")] == [f"{BASE}/configmaps/%61?x=%20y"]
 
 
 def test_a_mode_that_there_is_not_is_refused(tmp_path: Path) -> None:

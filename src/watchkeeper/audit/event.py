@@ -84,7 +84,7 @@ class Entry:
             "level": self.decision.level.text,
             "auditID": self.audit_id,
             "stage": stage,
-            "requestURI": _uri(request),
+            "requestURI": request.uri,
             "verb": request.info.verb,
             "user": _user_info(self._user),
         }
@@ -159,10 +159,6 @@ def _user_info(user: User) -> Object:
     fields: Object = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
     fields["extra"] = {key: list(values) for key, values in user.extra.items()}
     return {name: value for name, value in fields.items() if value}
-
-
-def _uri(request: Request) -> str:
-    return f"{request.path}?{request.query}" if request.query else request.path
 
 
 def _source_ips(request: Request) -> list[str]:

@@ -10,12 +10,13 @@ from watchkeeper.meta.gvk import GroupResource
 
 NO_SNIFF = (b"x-content-type-options", b"nosniff")
 """The message repeats what a request says, which no browser may take for a page."""
-_NO_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+NO_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+"""What such a message is translated with, for the same reason."""
 
 
 def forbidden_error(question: Attributes, reason: str) -> ApiError:
     """The 403 for a question that was answered with no."""
-    message = _refusal(question).translate(_NO_MARKUP)
+    message = _refusal(question).translate(NO_MARKUP)
     why = f"{message}: {reason}" if reason else message
     refusal = errors.forbidden(GroupResource(question.group, question.resource), question.name, why)
     refusal.headers = (NO_SNIFF,)

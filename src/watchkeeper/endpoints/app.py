@@ -17,7 +17,15 @@ from watchkeeper.endpoints.filters import Filter
 from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
 from watchkeeper.endpoints.negotiation import JSON, PLAIN, YAML, Accepted, accepted_form, wants_pretty
 from watchkeeper.endpoints.render import PROTOBUF_HEADER
-from watchkeeper.endpoints.response import AT_ONCE, TEXT, Header, Response, error_response, text_response
+from watchkeeper.endpoints.response import (
+    AT_ONCE,
+    TEXT,
+    Header,
+    Response,
+    error_response,
+    internal_error,
+    text_response,
+)
 from watchkeeper.endpoints.router import Router, method_not_allowed
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
@@ -37,10 +45,7 @@ _TIMED_OUT = (
 _BEFORE_THE_KIND = frozenset({406, 415})
 """Media types that a path does not know at all, which `details` without anything in them tell, are refused before
 anybody has looked at the kind; so nobody warns of that."""
-_UNFINISHED = (
-    'Internal Server Error: "{url}": failed to create RequestInfo: '
-    "unable to determine kind and namespace from url, {url}\n"
-)
+_UNFINISHED = "failed to create RequestInfo: unable to determine kind and namespace from url"
 
 
 class App:
@@ -177,7 +182,7 @@ class App:
     def _path(self, request: Request) -> Response | Awaitable[Response]:
         path = request.path
         if request.info.parts:
-            return text_response(500, _UNFINISHED.format(url=f"{path}?{request.query}" if request.query else path))
+            return internal_error(request, f"{_UNFINISHED}, {request.uri}")
         handler = self.paths.get(path)
         if handler is None and path.startswith(("/api/", "/apis/")):
             handler = self.paths.get(path.rstrip("/"))

@@ -7,8 +7,10 @@ from typing import Protocol
 
 import orjson
 
+from watchkeeper.authz.refusal import NO_MARKUP
 from watchkeeper.endpoints.warning_headers import warning_headers
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.field import go_quote
 from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
 
@@ -110,6 +112,12 @@ def text_response(status: int, text: str) -> Response:
     """Plain text, as for unknown paths."""
     headers = (TEXT, (b"x-content-type-options", b"nosniff"))
     return Response(status, text.encode(), headers)
+
+
+def internal_error(request: Request, why: str) -> Response:
+    """The answer of filters that fail before anybody knows which form the client wants."""
+    text = f"Internal Server Error: {go_quote(request.uri)}: {why}\n"
+    return text_response(500, text.translate(NO_MARKUP))
 
 
 def error_response(error: ApiError) -> Response:

@@ -102,6 +102,12 @@ class Request:
         return headers.get(name, b"").decode("latin-1")
 
     @property
+    def uri(self) -> str:
+        """The path, as encoded as the client has it, and the query."""
+        path = self.scope.get("raw_path", b"").decode("latin-1") or self.path
+        return f"{path}?{self.query}" if self.query else path
+
+    @property
     def params(self) -> dict[str, list[str]]:
         """The query parameters, blank values kept. What is malformed does not count, nor what has a semicolon."""
         found = self._params

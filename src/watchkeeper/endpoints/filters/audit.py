@@ -12,8 +12,7 @@ from watchkeeper.audit.event import Entry
 from watchkeeper.audit.policy import Level, Policy, Stage
 from watchkeeper.endpoints.filters.attributes import attributes_of
 from watchkeeper.endpoints.metrics import Family, Sample
-from watchkeeper.endpoints.response import Response, text_response
-from watchkeeper.meta.field import go_quote
+from watchkeeper.endpoints.response import Response, internal_error
 from watchkeeper.request.request import Receive, Request
 from watchkeeper.request.user import User
 
@@ -79,8 +78,7 @@ class Auditing:
             request.on_done(observer.finished)
             return None
         request.observer = _IGNORED
-        uri = go_quote(f"{request.path}?{request.query}" if request.query else request.path)
-        return text_response(500, f"Internal Server Error: {uri}: failed to store audit event\n")
+        return internal_error(request, "failed to store audit event")
 
     def refused(self, request: Request, status: int) -> None:
         """Tell of a request of which nobody knows whose it is."""
