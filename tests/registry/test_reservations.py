@@ -151,10 +151,10 @@ def test_what_is_refused_after_all_stays_with_whom_it_was() -> None:
         for _ in range(2):
             with pytest.raises(ApiError, match="already allocated"):
                 await two.create("second", clusterIP="10.1.0.5", ports=ports)
-        pool = two.allocator._addresses["IPv4"]
-        assert (pool.holder("10.1.0.5"), two.allocator._ports.holder(30001)) == ("first", "first")
+        held = two.allocator.holder
+        assert (held("10.1.0.5"), two.allocator._ports.holder(30001)) == ("first", "first")
         two.allocator.remove(first)
-        assert (pool.holder("10.1.0.5"), two.allocator._ports.holder(30001)) == (None, None)
+        assert (held("10.1.0.5"), two.allocator._ports.holder(30001)) == (None, None)
 
     on_two(scenario)
 

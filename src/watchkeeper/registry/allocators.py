@@ -1,13 +1,14 @@
 """What Services are allocated: cluster addresses and node ports, without collisions.
 
 An allocation is held while its write is under way and given back when the write does not take place. What is taken is
-known from the Services that exist; a server reads those once at its start. Where other servers allocate too, it also
-follows them, and an arbiter decides: whoever wants a number reserves it in the store before the Service is written.
+known from the Services and IPAddresses that exist; a server reads those once at its start. Where other servers allocate
+too, it also follows them, and an arbiter decides: whoever wants a number reserves it in the store before the Service is
+written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,8 +17,9 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.registry.address_space import NO_NETWORK, AddressSpace, configured_network, family_of, locate
 from watchkeeper.registry.node_ports import allocate_ports, update_ports
-from watchkeeper.registry.pools import ELSEWHERE, AddressPool, Full, PortPool, Refused
+from watchkeeper.registry.pools import Full, PortPool, Refused
 from watchkeeper.registry.port_operation import PortOperation
 from watchkeeper.registry.securing import Reserved, secure
 from watchkeeper.registry.service_families import complete_families, keeps_preferred
@@ -149,8 +151,13 @@ class ServiceAllocator:
         node_ports: tuple[int, int] = DEFAULT_NODE_PORTS,
         recorder: Recorder | None = None,
     ) -> None:
-        """`networks`: one CIDR per IP family, the preferred family first. Raises ValueError for one that is none."""
-        self._addresses = {pool.family: pool for pool in map(AddressPool, networks)}
+        """`networks`: one CIDR per IP family, the preferred family first. Raises ValueError for one that is none.
+
+        Addresses are given from them until others are offered.
+        """
+        found = [configured_network(network) for network in networks]
+        self._spaces = {family: AddressSpace(family) for family in map(family_of, found)}
+        self.offer({str(network): True for network in found})
         self._ports = PortPool(*node_ports)
         self._recorder: Recorder = recorder or _NoRecorder()
         self.arbiter: Arbiter | None = None
@@ -159,12 +166,25 @@ class ServiceAllocator:
         """By holder, the Services that are followed."""
 
     def __repr__(self) -> str:
-        return f"<ServiceAllocator {', '.join(map(repr, self._addresses.values()))}>"
+        return f"<ServiceAllocator {', '.join(map(repr, self._spaces.values()))}>"
 
     @property
     def families(self) -> tuple[str, ...]:
         """The IP families of this cluster, the preferred one first."""
-        return tuple(self._addresses)
+        return tuple(self._spaces)
+
+    def offer(self, networks: Mapping[str, bool]) -> None:
+        """Give addresses from these networks, the first of them first, unless they are not ready."""
+        for space in self._spaces.values():
+            space.offer(networks)
+
+    def covers(self, address: str) -> bool:
+        """Whether an address belongs to one of the networks, ready or not."""
+        return any(space.covers(number) for space, number in self._located([address]))
+
+    def holder(self, address: str) -> str | None:
+        """Who holds an address."""
+        return next((space.holder(number) for space, number in self._located([address])), None)
 
     def load(self, services: Iterable[Object]) -> None:
         """Note what existing Services have."""
@@ -174,14 +194,41 @@ class ServiceAllocator:
     def note(self, service: Object) -> None:
         """Note what a stored Service has. What another holds stays the other's."""
         spec, holder = service.get("spec") or {}, _holder(service)
-        for text in cluster_addresses(spec):
-            for pool in self._addresses.values():
-                try:
-                    pool.take(text, holder)
-                except Refused:
-                    continue
+        for space, number in self._located(cluster_addresses(spec)):
+            space.note(number, holder)
         for port in all_ports(spec):
             self._ports.take(port, holder)
+
+    # -- IPAddresses --------------------------------------------------------------------------------------------
+
+    def record(self, address: str) -> bool:
+        """There is an IPAddress of this name, so nobody else is given the address. Returns whether that is new."""
+        return any(space.record(number) for space, number in self._located([address]))
+
+    def unrecord(self, address: str) -> None:
+        """There is none any more."""
+        for space, number in self._located([address]):
+            space.unrecord(number)
+
+    def is_recorded(self, address: str) -> bool:
+        """Whether there is one, as far as is known here."""
+        return any(space.is_recorded(number) for space, number in self._located([address]))
+
+    def replace_records(self, addresses: Iterable[str]) -> None:
+        """These are the names of all IPAddresses that there are."""
+        numbers: dict[str, list[int]] = {family: [] for family in self._spaces}
+        for space, number in self._located(addresses):
+            numbers[space.family].append(number)
+        for family, space in self._spaces.items():
+            space.replace_records(numbers[family])
+
+    def _located(self, addresses: Iterable[str]) -> Iterator[tuple[AddressSpace, int]]:
+        """The numbers of addresses, and where they are counted; without those of families that this cluster has not."""
+        for text in addresses:
+            found = locate(text)
+            space = self._spaces.get(found[0]) if found is not None else None
+            if found is not None and space is not None:
+                yield space, found[1]
 
     # -- Hooks ------------------------------------------------------------------------------------------------
 
@@ -244,9 +291,8 @@ class ServiceAllocator:
         for port in all_ports(was):
             if port not in ports:
                 self._ports.give_back(port, holder)
-        for text in addresses:
-            for pool in self._addresses.values():
-                pool.put(text, holder)
+        for space, number in self._located(addresses):
+            space.put(number, holder)
         for port in ports:
             self._ports.put(port, holder)
 
@@ -262,8 +308,8 @@ class ServiceAllocator:
         """These are all Services there are."""
         self._known.clear()
         self._ports.clear()
-        for pool in self._addresses.values():
-            pool.clear()
+        for space in self._spaces.values():
+            space.clear()
         for service in services:
             self.put(service)
 
@@ -271,9 +317,8 @@ class ServiceAllocator:
 
     def give_back(self, addresses: Iterable[str], holder: str) -> None:
         """Let go of addresses of this holder."""
-        for text in addresses:
-            for pool in self._addresses.values():
-                pool.give_back(text, holder)
+        for space, number in self._located(addresses):
+            space.give_back(number, holder)
 
     def committed(self, transaction: ServiceTransaction) -> None:
         """A write took place."""
@@ -289,20 +334,20 @@ class ServiceAllocator:
         """A write did not take place."""
         self.give_back(transaction.taken, transaction.holder)
         for text, previous in transaction.contested.items():
-            for pool in self._addresses.values():
-                if pool.contains(text) and pool.holder(text) is None:
-                    pool.put(text, previous)
+            for space, number in self._located([text]):
+                space.note(number, previous)
         if self.arbiter is not None:
             self.arbiter.release_addresses(transaction.reserved.addresses)
             self.arbiter.release_ports(transaction.reserved.ports)
 
     def take_another(self, text: str, transaction: ServiceTransaction) -> str:
-        """Take another address of the network for one that turned out to be somebody else's. Raises Full."""
-        pool = next(pool for pool in self._addresses.values() if pool.contains(text))
-        pool.put(text, ELSEWHERE)
+        """Take another address of the family for one that turned out to be somebody else's. Raises Full."""
+        space, number = next(self._located([text]))
+        space.give_back(number, transaction.holder)
+        space.record(number)
         transaction.taken.remove(text)
         transaction.chosen.discard(text)
-        other = pool.take_any(transaction.holder)
+        other = space.take_any(transaction.holder)
         transaction.taken.append(other)
         transaction.chosen.add(other)
         return other
@@ -351,35 +396,38 @@ class ServiceAllocator:
             transaction.to_release = list((was.get("clusterIPs") or ())[1:])
 
     def _take(self, obj: Object, family: str, text: str, transaction: ServiceTransaction) -> str:
-        pool, name = self._addresses[family], obj["metadata"].get("name", "")
-        if not text:
-            if transaction.dry_run:
-                return str(pool.network.network_address)
-            try:
-                text = pool.take_any(transaction.holder)
-            except Full as error:
-                raise errors.internal_error(f'failed to allocate a serviceIP for Service "{name}": {error}') from None
-            transaction.chosen.add(text)
-        else:
-            try:
-                if transaction.dry_run:
-                    pool.check(text)
-                elif not self._contests(pool, text, transaction):
-                    pool.take(text, transaction.holder)
-            except Refused as error:
-                why = f"failed to allocate IP {text}: {error}"
-                raise _invalid(obj, [invalid("spec.clusterIPs", obj["spec"]["clusterIPs"], why)]) from None
+        space, name = self._spaces[family], obj["metadata"].get("name", "")
+        try:
+            if text:
+                self._take_named(space, text, transaction)
+            elif transaction.dry_run:
+                return space.sample()
+            else:
+                text = space.take_any(transaction.holder)
+                transaction.chosen.add(text)
+        except Full as error:
+            raise errors.internal_error(f'failed to allocate a serviceIP for Service "{name}": {error}') from None
+        except Refused as error:
+            why = f"failed to allocate IP {text}: {error}" if text else f"failed to allocate IP: {error}"
+            raise _invalid(obj, [invalid("spec.clusterIPs", obj["spec"]["clusterIPs"], why)]) from None
         transaction.taken.append(text)
         return text
 
-    def _contests(self, pool: AddressPool, text: str, transaction: ServiceTransaction) -> bool:
-        """Take an address that is another's as far as this server knows: its server may have freed it a moment ago."""
-        previous = pool.holder(text)
-        if self.arbiter is None or previous is None or previous == transaction.holder:
-            return False
-        pool.put(text, transaction.holder)
-        transaction.contested[text] = previous
-        return True
+    def _take_named(self, space: AddressSpace, text: str, transaction: ServiceTransaction) -> None:
+        found = locate(text)
+        if found is None or found[0] != space.family:
+            raise Refused(NO_NETWORK)
+        number = found[1]
+        if transaction.dry_run:
+            space.check(text, number)
+        elif self.arbiter is None or not space.gives(number):
+            space.take(number, transaction.holder)
+        else:
+            # Its server may have freed it a moment ago: the arbiter knows.
+            previous = space.holder(number)
+            space.put(number, transaction.holder)
+            if previous is not None and previous != transaction.holder:
+                transaction.contested[text] = previous
 
 
 def _invalid(obj: Object, wrong: list[FieldError]) -> ApiError:

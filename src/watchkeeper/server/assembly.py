@@ -34,6 +34,7 @@ from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry
 from watchkeeper.registry.service_families import complete_stored
+from watchkeeper.registry.service_networks import SERVICE_CIDRS, ServiceNetworks
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.scheme import Scheme
@@ -74,6 +75,7 @@ FOLLOWED = (
     *admission_webhooks.RESOURCES.values(),
     *api_services.RESOURCES.values(),
     *flow_schemas.RESOURCES.values(),
+    SERVICE_CIDRS,
 )
 """What requests are judged by."""
 
@@ -112,6 +114,7 @@ class Assembly:
         self.ownership = Ownership(self.scheme)
         self.records = ServiceRecords(lambda resource: self.registry.find(resource), self.ownership.created)
         self.allocator = ServiceAllocator(options.service_networks, options.node_ports, self.records)
+        self.networks = ServiceNetworks(self.allocator)
         self._resources = ResourceStorage(
             storage, self.scheme, {SERVICES: lambda service: complete_stored(service, self.allocator.families)}
         )
@@ -224,6 +227,7 @@ class Assembly:
             shared.append(("services", self.allocator, {"Service": SERVICES}))
         return [
             *shared,
+            ("service-networks", self.networks, {"ServiceCIDR": SERVICE_CIDRS}),
             ("admission-policies", self.policies, admission_policies.RESOURCES),
             ("admission-webhooks", self.webhooks, admission_webhooks.RESOURCES),
             ("api-services", self.api_services, api_services.RESOURCES),
@@ -277,10 +281,15 @@ class Assembly:
         return self.stored.store(group, resource)
 
     async def load_allocations(self) -> None:
-        """Learn what existing Services have been allocated, however long they take to read.
+        """Learn what existing Services have been allocated, and from which networks, however long that takes to read.
 
         Called once, before anything is served.
         """
+        try:
+            if networks := await self.stored.first_of(SERVICE_CIDRS):
+                self.networks.replace("ServiceCIDR", networks)
+        except CorruptObjects:
+            pass  # what is configured is good enough until they can be read, of which their feed tells
         try:
             services = await self.stored.first_of(SERVICES)
         except CorruptObjects:

@@ -69,6 +69,8 @@ class Bootstrap:
         self._scheme = scheme
         self._find = find
         self._ownership = ownership
+        self._told: set[str] = set()
+        """What was logged about objects that are not put right."""
 
     async def namespaces(self) -> None:
         """Create the system's namespaces."""
@@ -129,12 +131,25 @@ class Bootstrap:
 
     async def own_service(self, networks: tuple[str, ...], port: int, client_ca: str) -> None:
         """Create the Service of the server, which listens on `port`."""
+        status = (lambda _: own_service.service_cidr_status(now_text()), own_service.CIDR_CONTROLLER)
+        await self._ensure(
+            [own_service.service_cidr(networks)],
+            status=status,
+            reconcile=own_service.widened,
+            lacks_status=self._lacks_readiness,
+        )
         await self._ensure([own_service.own_service(networks, port)])
         await self._ensure([token_tracking.tracking()], reconcile=token_tracking.reconciled)
         if client_ca:
             await self._ensure([client_trust.trust(client_ca)], reconcile=client_trust.reconciled)
-        status = (lambda _: own_service.service_cidr_status(now_text()), own_service.CIDR_CONTROLLER)
-        await self._ensure([own_service.service_cidr(networks)], status=status, reconcile=own_service.widened)
+
+    def _lacks_readiness(self, stored: Object, expected: Object) -> bool:
+        if trouble := own_service.trouble(stored, expected):
+            if trouble not in self._told:
+                self._told.add(trouble)
+                log.warning("%s", trouble)
+            return False
+        return own_service.is_unjudged(stored)
 
     async def own_endpoints(self, addresses: Sequence[str], port: int) -> None:
         """Have that Service lead to `port` of these addresses, one at least."""
@@ -147,9 +162,13 @@ class Bootstrap:
         *,
         reconcile: Reconcile | None = None,
         status: Status | None = None,
+        lacks_status: Callable[[Object, Object], bool] | None = None,
         manager: str = SERVER,
     ) -> None:
-        """Have objects, new ones with a status. Kinds are looked up as a whole: there are few objects at first."""
+        """Have objects, with a status new ones and those that lack one, as is told from what is stored and expected.
+
+        Kinds are looked up as a whole: there are few objects at first.
+        """
         by_store: dict[GroupResource, list[Object]] = {}
         for obj in wanted:
             group = obj["apiVersion"].rpartition("/")[0]
@@ -168,6 +187,8 @@ class Bootstrap:
                 elif reconcile is not None and (better := reconcile(stored.data(), obj)) is not None:
                     better = self._ownership.changed(stored.data(), better, manager)
                     work.append(partial(self._replace, store, stored, better))
+                elif status is not None and lacks_status is not None and lacks_status(stored.data(), obj):
+                    work.append(partial(self._apply_status, store, stored, status))
         for start in range(0, len(work), _AT_A_TIME):
             await together([job() for job in work[start : start + _AT_A_TIME]])
 
@@ -194,14 +215,17 @@ class Bootstrap:
         try:
             created = await store.create(context, self._owned(decoded, manager), CreateOptions())
             if status is not None and isinstance(created, StoredObject):
-                of, by = status
-                live = created.data()
-                better = self._ownership.applied(live, {"status": of(live)}, by, subresource="status")
-                await self._replace(store, created, better)
+                await self._apply_status(store, created, status)
         except ApiError as error:
             # A server that misses a role is of more use than none.
             if error.reason != "AlreadyExists":
                 log.error("cannot create %s %s: %s", obj["kind"], obj["metadata"]["name"], error.message)
+
+    async def _apply_status(self, store: Store, stored: StoredObject, status: Status) -> None:
+        of, by = status
+        live = stored.data()
+        better = self._ownership.applied(live, {"status": of(live)}, by, subresource="status")
+        await self._replace(store, stored, better)
 
     def _owned(self, obj: Object, manager: str) -> Object:
         """A new object with its record. What a role has collected belongs to who collects."""

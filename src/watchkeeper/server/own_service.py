@@ -7,6 +7,8 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
+from watchkeeper.apis.networking.servicecidr import READY, ready_status
+
 Object = dict[str, Any]
 
 CIDR_CONTROLLER = "kubernetes-service-cidr-controller"
@@ -116,10 +118,25 @@ def widened(stored: Object, expected: Object) -> Object | None:
     return None
 
 
+def is_unjudged(cidr: Object) -> bool:
+    """Whether nobody says of a ServiceCIDR if it is ready."""
+    return not cidr["metadata"].get("deletionTimestamp") and ready_status(cidr) in ("", "Unknown")
+
+
+def trouble(stored: Object, expected: Object) -> str:
+    """Why the stored networks are not those that this server would have, "" if they are, or are about to go."""
+    if stored["metadata"].get("deletionTimestamp"):
+        return ""
+    networks, wanted = (", ".join((each.get("spec") or {}).get("cidrs") or ()) for each in (stored, expected))
+    if networks != wanted:
+        return f"the ServiceCIDR {_NAME} is of {networks}, which does not match what is configured: {wanted}"
+    return f"the ServiceCIDR {_NAME} is as configured, but not ready" if ready_status(stored) == "False" else ""
+
+
 def service_cidr_status(now: str) -> Object:
     """The status of networks that are in use."""
     condition = {
-        "type": "Ready",
+        "type": READY,
         "status": "True",
         "lastTransitionTime": now,
         "message": "Kubernetes default Service CIDR is ready",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from watchkeeper.registry.pools import AddressPool
+from watchkeeper.registry.address_space import configured_network, family_of
 from watchkeeper.server.errors import StartupError
 
 _LAST_PORT = 65535
@@ -15,15 +15,15 @@ def service_networks(networks: Sequence[str]) -> tuple[str, ...]:
     flag = "--service-cluster-ip-range"
     if not 1 <= len(networks) <= 2:
         raise StartupError(f"{flag}: give one network, or two of different IP families, not {len(networks)}")
-    pools = []
+    found = []
     for network in networks:
         try:
-            pools.append(AddressPool(network))
+            found.append(configured_network(network))
         except ValueError as error:
             raise StartupError(f"{flag}: {error}") from error
-    if len({pool.family for pool in pools}) < len(pools):
+    if len(set(map(family_of, found))) < len(found):
         raise StartupError(f"{flag}: {' and '.join(networks)} are of the same IP family")
-    return tuple(str(pool.network) for pool in pools)
+    return tuple(map(str, found))
 
 
 def node_ports(text: str) -> tuple[int, int]:

@@ -16,7 +16,19 @@ from watchkeeper.meta.gvk import GroupKind
 
 Object = dict[str, Any]
 
+READY = "Ready"
 _PATH = "spec.cidrs"
+
+
+def ready_status(cidr: Object) -> str:
+    """What its condition says: True, False or Unknown; "" when there is none."""
+    conditions = (cidr.get("status") or {}).get("conditions") or ()
+    return next((each.get("status", "") for each in conditions if each.get("type") == READY), "")
+
+
+def is_ready(cidr: Object) -> bool:
+    """Whether addresses are given from it. One that nobody judges, because no controller runs, is ready."""
+    return not cidr["metadata"].get("deletionTimestamp") and ready_status(cidr) in ("True", "")
 
 
 def _blocks(cidr: Object) -> list[str]:

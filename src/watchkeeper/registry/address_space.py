@@ -1,0 +1,188 @@
+"""The cluster addresses of one IP family: who holds which, and the networks that they are given from.
+
+Networks come and go, and may overlap: an address is held once, whichever network it was taken from, and stays held
+while no network has it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections.abc import Iterable, Mapping
+
+from watchkeeper.apis.validation.net import IPAddress, IPNetwork, canonical_ip, parse_ip
+from watchkeeper.registry.pools import ALLOCATED_IP, Full, Pool, Refused, band
+
+log = logging.getLogger(__name__)
+
+NOT_READY = "allocator not ready"
+NO_NETWORK = "the provided network does not match the current range"
+
+
+def configured_network(text: str) -> IPNetwork:
+    """A network that a cluster may begin with. Raises ValueError for one of less than four addresses, or over 2**64."""
+    network: IPNetwork = ipaddress.ip_network(text)
+    if network.num_addresses < 4:
+        raise ValueError(f"{text} has too few addresses")
+    _require_prefix(network)
+    return network
+
+
+def _require_prefix(network: IPNetwork) -> None:
+    if network.version == 6 and network.prefixlen < 64:
+        raise ValueError(f"shortest allowed prefix length for a service network is 64, got {network}")
+
+
+def family_of(network: IPNetwork) -> str:
+    """IPv4 or IPv6."""
+    return f"IPv{network.version}"
+
+
+def locate(text: str) -> tuple[str, int] | None:
+    """The family and the number of an address; None for what is none."""
+    address = parse_ip(text)
+    if address is None:
+        return None
+    plain = ipaddress.ip_address(canonical_ip(address))
+    return f"IPv{plain.version}", int(plain)
+
+
+class _Network:
+    """One network. Its own address and, with IPv4, its broadcast address are nobody's."""
+
+    def __init__(self, network: IPNetwork, holders: dict[int, str], recorded: set[int], *, ready: bool) -> None:
+        _require_prefix(network)
+        self.network = network
+        self.ready = ready
+        base, size = int(network.network_address), network.num_addresses
+        last = base + size - (2 if network.version == 4 else 1)
+        self.pool = Pool(base + 1, last, band(size, step=16, most=256), holders, recorded)
+
+    def address(self, number: int) -> IPAddress:
+        return ipaddress.IPv4Address(number) if self.network.version == 4 else ipaddress.IPv6Address(number)
+
+
+class AddressSpace:
+    """The addresses of one IP family."""
+
+    def __init__(self, family: str) -> None:
+        """`family`: IPv4 or IPv6. There are no networks at first."""
+        self.family = family
+        self._holders: dict[int, str] = {}
+        self._recorded: set[int] = set()
+        """What has an IPAddress, whoever has made that."""
+        self._networks: list[_Network] = []
+
+    def __repr__(self) -> str:
+        networks = ", ".join(f"{each.network}{'' if each.ready else ' (not ready)'}" for each in self._networks)
+        return f"<AddressSpace {self.family}: {len(self._holders)} taken of {networks or 'nothing'}>"
+
+    # -- networks -----------------------------------------------------------------------------------------------
+
+    def offer(self, networks: Mapping[str, bool]) -> None:
+        """Give addresses of these networks from now on, the first of them first. Not of those that are not ready.
+
+        Networks of other families are ignored, and so are those that are too large.
+        """
+        found = []
+        for text, ready in networks.items():
+            try:
+                network = ipaddress.ip_network(text, strict=False)
+                if family_of(network) == self.family:
+                    found.append(_Network(network, self._holders, self._recorded, ready=ready))
+            except ValueError as error:
+                log.warning("no addresses are given of %s: %s", text, error)
+        self._networks = found
+
+    def covers(self, number: int) -> bool:
+        """Whether an address belongs to a network, ready or not."""
+        return any(number in each.pool for each in self._networks)
+
+    def gives(self, number: int) -> bool:
+        """Whether an address belongs to a network that is ready."""
+        return any(each.ready and number in each.pool for each in self._networks)
+
+    # -- who holds what -----------------------------------------------------------------------------------------
+
+    def holder(self, number: int) -> str | None:
+        """Who holds an address."""
+        return self._holders.get(number)
+
+    def is_recorded(self, number: int) -> bool:
+        """Whether an address has an IPAddress, as far as is known here."""
+        return number in self._recorded
+
+    def put(self, number: int, holder: str) -> None:
+        """Note who holds an address, whoever did so far."""
+        self._holders[number] = holder
+
+    def note(self, number: int, holder: str) -> None:
+        """Note who holds an address, unless somebody else does."""
+        self._holders.setdefault(number, holder)
+
+    def give_back(self, number: int, holder: str) -> None:
+        """Let go of an address, if this holder has it."""
+        if self._holders.get(number) == holder:
+            del self._holders[number]
+
+    def clear(self) -> None:
+        """Nobody holds anything."""
+        self._holders.clear()
+
+    def record(self, number: int) -> bool:
+        """An address has an IPAddress. Returns whether that is new."""
+        if number in self._recorded:
+            return False
+        self._recorded.add(number)
+        return True
+
+    def unrecord(self, number: int) -> None:
+        """An address has no IPAddress any more."""
+        self._recorded.discard(number)
+
+    def replace_records(self, numbers: Iterable[int]) -> None:
+        """These addresses have IPAddresses, and no others."""
+        self._recorded.clear()
+        self._recorded.update(numbers)
+
+    # -- taking -------------------------------------------------------------------------------------------------
+
+    def take(self, number: int, holder: str) -> None:
+        """Take an address. Raises Refused."""
+        if not self.gives(number):
+            raise Refused(NO_NETWORK)
+        if number in self._holders or number in self._recorded:
+            raise Refused(ALLOCATED_IP)
+        self._holders[number] = holder
+
+    def take_any(self, holder: str) -> str:
+        """Take any address. Raises Full."""
+        for each in self._networks:
+            if each.ready:
+                try:
+                    return str(each.address(each.pool.take_any(holder)))
+                except Full:
+                    continue
+        raise Full("range is full")
+
+    # -- dry runs: they ask one network only, as the reference has them -------------------------------------------
+
+    def check(self, text: str, number: int) -> None:
+        """Raise Refused for an address that cannot be had, whoever holds it."""
+        if self.gives(number):
+            return
+        ready = self._first_ready()
+        if ready is None:
+            raise Refused(NOT_READY)
+        where = f"The range of valid IPs is {ready.network}"
+        raise Refused(f"the provided IP ({text}) is not in the valid range. {where}")
+
+    def sample(self) -> str:
+        """What a dry run shows for an address that might be had. Raises Refused."""
+        ready = self._first_ready()
+        if ready is None:
+            raise Refused(NOT_READY)
+        return str(ready.network.network_address)
+
+    def _first_ready(self) -> _Network | None:
+        return next((each for each in self._networks if each.ready), None)
