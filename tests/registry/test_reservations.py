@@ -14,11 +14,13 @@ from watchkeeper.apis.networking.ipaddress import address_object
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.kv.memory import MemoryKV
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.registry.address_records import AddressRecords, FollowedServices
+from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, UNUSED_SECONDS, AddressRepair
 from watchkeeper.registry.allocators import ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinRegistry
-from watchkeeper.registry.reservations import ADDRESSES, RANGE_KIND, SharedReservations
+from watchkeeper.registry.reservations import RANGE_KIND, SharedReservations
 from watchkeeper.registry.rest import Context, CreateOptions
-from watchkeeper.registry.service_repair import ROUNDS, SERVICES, ServiceRepair
+from watchkeeper.registry.service_repair import ROUNDS, ServiceRepair
 from watchkeeper.request.user import LOOPBACK
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.store import Store
@@ -44,7 +46,11 @@ class Node:
         self.reservations = SharedReservations(self.registry.find, lambda obj: obj, ranges, "/registry/ranges", PORTS)
         self.allocator = ServiceAllocator([NETWORK], PORTS)
         self.allocator.arbiter = self.reservations
-        self.repair = ServiceRepair(self.registry.find, self.reservations, ManualClock())
+        self.clock = ManualClock()
+        self.addresses_repair = AddressRepair(self.registry.find, lambda obj: obj, self.allocator, self.clock)
+        self.records = AddressRecords(self.allocator, self.addresses_repair)
+        self.services = FollowedServices(self.allocator, self.addresses_repair)
+        self.repair = ServiceRepair(self.registry.find, self.reservations, self.addresses_repair, self.clock)
 
     async def begin(self, name: str, **spec: Any) -> tuple[Object, Any]:
         obj = service(name, **spec)
@@ -214,7 +220,7 @@ def test_a_deletion_lets_go_and_a_service_that_changes_its_type_too() -> None:
     on_two(scenario)
 
 
-def test_what_no_service_has_is_free_after_three_rounds_and_not_before() -> None:
+def test_ports_that_no_service_has_are_free_after_three_rounds_and_addresses_after_a_minute() -> None:
     async def scenario(one: Node, two: Node) -> None:
         kept = await one.create("kept")
         lost, _ = await one.begin("lost")  # the server ends here
@@ -223,8 +229,13 @@ def test_what_no_service_has_is_free_after_three_rounds_and_not_before() -> None
         assert lost["spec"]["clusterIP"] in await two.addresses()
         assert set(node_ports(lost)) <= await two.reservations.ports()
         await two.repair.round()
-        assert await two.addresses() == {kept["spec"]["clusterIP"]}
         assert await two.reservations.ports() == set(node_ports(kept))
+        await two.clock.advance(UNUSED_SECONDS - 0.1)
+        await two.addresses_repair.look()
+        assert lost["spec"]["clusterIP"] in await two.addresses()
+        await two.clock.advance(0.1)
+        await two.addresses_repair.look()
+        assert await two.addresses() == {kept["spec"]["clusterIP"]}
 
     on_two(scenario)
 
@@ -249,6 +260,8 @@ def test_addresses_that_somebody_else_looks_after_stay() -> None:
         await one.registry.find(ADDRESSES).create(Context(user=LOOPBACK), obj, CreateOptions())
         for _ in range(ROUNDS + 1):
             await two.repair.round()
+            await two.clock.advance(UNUSED_SECONDS)
+            await two.addresses_repair.look()
         assert await two.addresses() == {"10.1.0.9"}
 
     on_two(scenario)

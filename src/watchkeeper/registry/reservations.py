@@ -15,8 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.apis.core.service_address_validation import is_ipv6
-from watchkeeper.apis.networking.ipaddress import address_object
+from watchkeeper.apis.networking.ipaddress import address_object, ip_family
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.errors import to_api_error
@@ -66,7 +65,7 @@ class SharedReservations:
 
     async def reserve_address(self, address: str, namespace: str, service: str) -> bool:
         """Create its IPAddress; False when there is one. Raises ApiError."""
-        obj = address_object(address, "IPv6" if is_ipv6(address) else "IPv4", namespace, service)
+        obj = address_object(address, ip_family(address), namespace, service)
         try:
             await self._find(ADDRESSES).create(Context(user=LOOPBACK), self._owned(obj), CreateOptions())
         except ApiError as error:

@@ -14,15 +14,20 @@ from typing import Any
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.together import together
-from watchkeeper.apis.core.service_address_validation import is_ipv6
-from watchkeeper.apis.networking.ipaddress import MANAGER, MANAGER_LABEL, address_object
+from watchkeeper.apis.networking.ipaddress import (
+    address_object,
+    ip_family,
+    is_labeled,
+    is_managed,
+    parent_of,
+    tells_of_service,
+)
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.allocators import cluster_addresses
 from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
 from watchkeeper.registry.store import Store
 from watchkeeper.request.user import LOOPBACK
-from watchkeeper.storage.interface import ListOptions
 
 log = logging.getLogger(__name__)
 
@@ -82,21 +87,20 @@ class ServiceRecords:
             self._work()
             await batch.written.wait()
 
-    async def reconcile(self, services: Iterable[Object]) -> None:
-        """Begin to write what a server that ended early has left out, and to delete what it has left over."""
-        store = self._find(ADDRESSES)
-        found = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
-        there: dict[str, tuple[str, str]] = {}
-        for item in found.items:
-            obj = item.data()
-            if (obj["metadata"].get("labels") or {}).get(MANAGER_LABEL) == MANAGER:
-                there[obj["metadata"]["name"]] = _parent(obj)
+    def reconcile(self, services: Iterable[Object], there: Iterable[Object], covers: Callable[[str], bool]) -> None:
+        """Begin to write what a server that ended early has left out, and to delete what it has left over.
+
+        `there` are all IPAddresses; `covers` tells whether an address is of a network. Others get no IPAddress.
+        """
+        records = {record["metadata"]["name"]: record for record in there}
         for service in services:
             meta = service["metadata"]
             owner = (meta.get("namespace", ""), meta["name"])
-            addresses = cluster_addresses(service.get("spec") or {})
-            self.taken(service, [address for address in addresses if there.pop(address, None) != owner])
-        self.released(there)
+            for address in cluster_addresses(service.get("spec") or {}):
+                record = records.pop(address, None)
+                if (record is None or not _tells_of(owner, record)) and covers(address):
+                    self.taken(service, [address])
+        self.released(address for address, record in records.items() if is_managed(record))
         if self._next:
             self._work()
 
@@ -142,7 +146,7 @@ class ServiceRecords:
     async def _create(self, address: str, owner: tuple[str, str]) -> bool:
         """Whether the address is written down as the owner's, or never will be."""
         store, context = self._find(ADDRESSES), Context(user=LOOPBACK)
-        obj = address_object(address, "IPv6" if is_ipv6(address) else "IPv4", *owner)
+        obj = address_object(address, ip_family(address), *owner)
         try:
             await store.create(context, self._owned(obj), CreateOptions())
         except ApiError as error:
@@ -150,7 +154,7 @@ class ServiceRecords:
                 log.error("cannot write down that %s/%s has %s: %s", *owner, address, error.message)
                 return True
             try:
-                return _parent((await store.get(context, address, "")).data()) == owner
+                return _tells_of(owner, (await store.get(context, address, "")).data())
             except ApiError:
                 return False
         return True
@@ -163,6 +167,5 @@ class ServiceRecords:
                 log.error("cannot delete %s %s: %s", resource, name, error.message)
 
 
-def _parent(address: Object) -> tuple[str, str]:
-    parent = (address.get("spec") or {}).get("parentRef") or {}
-    return parent.get("namespace", ""), parent.get("name", "")
+def _tells_of(owner: tuple[str, str], record: Object) -> bool:
+    return tells_of_service(record) and is_labeled(record) and parent_of(record) == owner

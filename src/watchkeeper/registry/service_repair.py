@@ -12,14 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.aio.clock import Clock
-from watchkeeper.apis.networking.ipaddress import MANAGER, MANAGER_LABEL
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
-from watchkeeper.registry.allocators import all_ports, cluster_addresses
-from watchkeeper.registry.reservations import ADDRESSES, SharedReservations
-from watchkeeper.registry.rest import Context, DeleteOptions
+from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, AddressRepair
+from watchkeeper.registry.allocators import all_ports
+from watchkeeper.registry.reservations import SharedReservations
 from watchkeeper.registry.store import Store
-from watchkeeper.request.user import LOOPBACK
 from watchkeeper.storage.errors import StorageError
 from watchkeeper.storage.interface import ListOptions
 
@@ -27,24 +25,29 @@ log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 
-SERVICES = GroupResource("", "services")
 PERIOD_SECONDS = 180.0
 ROUNDS = 3
-"""In so many rounds, one after the other, a reservation must be found unused before it is let go."""
+"""In so many rounds, one after the other, a node port must be found unused before it is let go."""
 
 
 class ServiceRepair:
     """Looks after the reservations of all servers; each of them may run one."""
 
-    def __init__(self, find: Callable[[GroupResource], Store], reservations: SharedReservations, clock: Clock) -> None:
+    def __init__(
+        self,
+        find: Callable[[GroupResource], Store],
+        reservations: SharedReservations,
+        addresses: AddressRepair,
+        clock: Clock,
+    ) -> None:
         self._find = find
         self._reservations = reservations
+        self._addresses = addresses
         self._clock = clock
         self._unused_ports: Counter[int] = Counter()
-        self._unused_addresses: Counter[tuple[str, str]] = Counter()
 
     def __repr__(self) -> str:
-        return f"<ServiceRepair: {len(self._unused_ports)} ports, {len(self._unused_addresses)} addresses unused>"
+        return f"<ServiceRepair: {len(self._unused_ports)} ports unused, {self._addresses!r}>"
 
     async def run(self) -> None:
         """Compare for ever, every three minutes."""
@@ -56,7 +59,10 @@ class ServiceRepair:
                 log.warning("what Services have reserved could not be compared: %s", error)
 
     async def round(self) -> None:
-        """Compare once: reserve what Services have, let go what has been unused for long. Raises StorageError."""
+        """Compare once: reserve what Services have, let go of ports that have been unused for long.
+
+        Raises StorageError and ApiError.
+        """
         # Services are read last: who has one has reserved before.
         ports = await self._reservations.ports()
         addresses = await self._list(ADDRESSES)
@@ -66,34 +72,7 @@ class ServiceRepair:
         if gone:
             log.warning("node ports that no Service has are free again: %s", sorted(gone))
         await self._reservations.correct_ports(missing=used - ports, unused=gone)
-        await self._repair_addresses(addresses, services)
-
-    async def _repair_addresses(self, addresses: list[Object], services: list[Object]) -> None:
-        owners = {
-            address: (service["metadata"].get("namespace", ""), service["metadata"]["name"])
-            for service in services
-            for address in cluster_addresses(service.get("spec") or {})
-        }
-        unused = {
-            (obj["metadata"]["name"], obj["metadata"].get("uid", ""))
-            for obj in addresses
-            if obj["metadata"]["name"] not in owners
-            and (obj["metadata"].get("labels") or {}).get(MANAGER_LABEL) == MANAGER
-        }
-        for address, uid in _found_again(self._unused_addresses, unused):
-            log.warning("the address %s, which no Service has, is free again", address)
-            await self._delete(address, uid)
-        there = {obj["metadata"]["name"] for obj in addresses}
-        for address, (namespace, name) in owners.items():
-            if address not in there:
-                await self._reservations.reserve_address(address, namespace, name)
-
-    async def _delete(self, address: str, uid: str) -> None:
-        try:
-            await self._find(ADDRESSES).delete(Context(user=LOOPBACK), address, DeleteOptions(uid=uid))
-        except ApiError as error:
-            if error.reason not in ("NotFound", "Conflict"):
-                raise
+        await self._addresses.compare(addresses, services)
 
     async def _list(self, resource: GroupResource) -> list[Object]:
         store = self._find(resource)

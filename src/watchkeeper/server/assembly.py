@@ -13,6 +13,8 @@ from watchkeeper.admission.interface import Chain, Plugin
 from watchkeeper.admission.quota.plugin import ResourceQuotas
 from watchkeeper.admission.read_only import ReadOnly
 from watchkeeper.admission.readiness import ConfigurationKnown
+from watchkeeper.aio.clock import SYSTEM_CLOCK
+from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.together import close_all
 from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
 from watchkeeper.apis.behavior import Behaviors
@@ -31,12 +33,15 @@ from watchkeeper.endpoints.installer import Installer
 from watchkeeper.endpoints.openapi.documents import OpenAPI
 from watchkeeper.endpoints.scope import ServedTable, Services
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.address_records import AddressRecords, FollowedServices
+from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, AddressRepair
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry
 from watchkeeper.registry.service_families import complete_stored
 from watchkeeper.registry.service_networks import SERVICE_CIDRS, ServiceNetworks
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.registry.store import Store
+from watchkeeper.registry.transaction import Hooks
 from watchkeeper.runtime.scheme import Scheme
 from watchkeeper.server import admission_policies, admission_webhooks, api_services, flow_schemas, policy_feed
 from watchkeeper.server.admission_choice import chosen
@@ -68,7 +73,6 @@ from watchkeeper.storage.factory import StorageFactory
 log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
-SERVICES = GroupResource("", "services")
 FOLLOWED = (
     *policy_feed.RESOURCES.values(),
     *admission_policies.RESOURCES.values(),
@@ -118,6 +122,12 @@ class Assembly:
         self._resources = ResourceStorage(
             storage, self.scheme, {SERVICES: lambda service: complete_stored(service, self.allocator.families)}
         )
+        self._address_repair = AddressRepair(
+            lambda resource: self.registry.find(resource), self.ownership.created, self.allocator, SYSTEM_CLOCK
+        )
+        self._address_records = AddressRecords(self.allocator, self._address_repair)
+        self._tasks = TaskOwner("assembly")
+        hooks: dict[GroupResource, Hooks] = {SERVICES: self.allocator}
         self.sharing: ServiceSharing | None = None
         """Set when other servers may allocate for Services too."""
         if is_shared(storage) and not options.read_only:
@@ -126,15 +136,18 @@ class Assembly:
                 lambda resource: self.registry.find(resource),
                 self.ownership,
                 self.allocator,
+                self._address_repair,
                 options.node_ports,
             )
+        else:
+            hooks[ADDRESSES] = self._address_records  # they are all written here
         self.registry = BuiltinRegistry(
             self.scheme,
             with_definitions(self.scheme, _behaviors()),
             self._resources.open,
             BuiltinOptions(
                 event_ttl=options.event_ttl,
-                hooks={SERVICES: self.allocator},
+                hooks=hooks,
                 stores={**STORES, **dict.fromkeys(FOLLOWED, FollowedStore)},
                 root=storage.root,
             ),
@@ -224,7 +237,9 @@ class Assembly:
         """What this server knows of stored objects: a name, who is to be kept up to date, and the resources by kind."""
         shared: list[tuple[str, Followed, Mapping[str, GroupResource]]] = []
         if self.sharing is not None:
-            shared.append(("services", self.allocator, {"Service": SERVICES}))
+            services = FollowedServices(self.allocator, self._address_repair)
+            shared.append(("service-addresses", self._address_records, {"IPAddress": ADDRESSES}))
+            shared.append(("services", services, {"Service": SERVICES}))
         return [
             *shared,
             ("service-networks", self.networks, {"ServiceCIDR": SERVICE_CIDRS}),
@@ -298,10 +313,16 @@ class Assembly:
         self.allocator.load(services)
         if self.options.read_only:
             return
-        if self.sharing is not None:
-            await self.sharing.start()
-        else:
-            await self.records.reconcile(services)
+        try:
+            if self.sharing is not None:
+                await self.sharing.start()
+            else:
+                addresses = await self.stored.first_of(ADDRESSES)
+                self._address_records.replace("IPAddress", addresses)
+                self.records.reconcile(services, addresses, self.allocator.covers)
+        except CorruptObjects as error:
+            log.error("IPAddresses are not put right: %s", error)
+        self._tasks.start("address-repair", self._address_repair.run())
 
     # -- the end ----------------------------------------------------------------------------------------------
 
@@ -315,6 +336,7 @@ class Assembly:
             [
                 self.quotas.close,
                 self.custom.close,
+                self._tasks.close,
                 self.records.close,
                 *([self.sharing.close] if self.sharing is not None else []),
             ]

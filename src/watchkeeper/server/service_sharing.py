@@ -8,9 +8,10 @@ from watchkeeper.aio.clock import SYSTEM_CLOCK
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.apis.protobuf import object_of
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.address_repair import SERVICES, AddressRepair
 from watchkeeper.registry.allocators import ServiceAllocator
 from watchkeeper.registry.reservations import RANGE_KIND, RANGES, SharedReservations
-from watchkeeper.registry.service_repair import SERVICES, ServiceRepair
+from watchkeeper.registry.service_repair import ServiceRepair
 from watchkeeper.registry.store import Store
 from watchkeeper.server.ownership import Ownership
 from watchkeeper.storage.codec import JsonCodec
@@ -31,12 +32,13 @@ class ServiceSharing:
         find: Callable[[GroupResource], Store],
         ownership: Ownership,
         allocator: ServiceAllocator,
+        addresses: AddressRepair,
         ports: tuple[int, int],
     ) -> None:
         """`find` gives the store of a resource; `ports`: the first and the last node port."""
         ranges = storage.make(RANGES, JsonCodec(RANGE_KIND, protobuf=object_of))
         self._reservations = SharedReservations(find, ownership.created, ranges, storage.prefix(RANGES), ports)
-        self._repair = ServiceRepair(find, self._reservations, SYSTEM_CLOCK)
+        self._repair = ServiceRepair(find, self._reservations, addresses, SYSTEM_CLOCK)
         self._tasks = TaskOwner("service-repair")
         allocator.arbiter = self._reservations
 
@@ -44,9 +46,11 @@ class ServiceSharing:
         return f"<ServiceSharing {self._reservations!r} {self._repair!r}>"
 
     async def start(self) -> None:
-        """Reserve what stored Services have, and look after it from now on. Raises StorageError."""
-        await self._repair.round()
-        self._tasks.start("repair", self._repair.run())
+        """Reserve what stored Services have, and look after it from now on. Raises StorageError and ApiError."""
+        try:
+            await self._repair.round()
+        finally:
+            self._tasks.start("repair", self._repair.run())
 
     async def close(self) -> None:
         """Reserve and release nothing more."""

@@ -40,6 +40,34 @@ def address_object(address: str, family: str, namespace: str, service: str) -> O
     }
 
 
+def ip_family(address: str) -> str:
+    """The IP family of an address."""
+    return "IPv6" if ":" in address else "IPv4"
+
+
+def parent_of(address: Object) -> tuple[str, str]:
+    """The namespace and the name of what an address belongs to."""
+    parent = (address.get("spec") or {}).get("parentRef") or {}
+    return parent.get("namespace", ""), parent.get("name", "")
+
+
+def tells_of_service(address: Object) -> bool:
+    """Whether it belongs to a Service."""
+    parent = (address.get("spec") or {}).get("parentRef") or {}
+    return not parent.get("group") and parent.get("resource") == "services"
+
+
+def is_managed(address: Object) -> bool:
+    """Whether its label says that it was allocated."""
+    return (address["metadata"].get("labels") or {}).get(MANAGER_LABEL) == MANAGER
+
+
+def is_labeled(address: Object) -> bool:
+    """Whether it has both labels of an address that was allocated."""
+    metadata = address["metadata"]
+    return is_managed(address) and metadata["labels"].get(FAMILY_LABEL) == ip_family(metadata["name"])
+
+
 def _name_rule(name: str, _prefix: bool) -> list[str]:
     return [error.detail for error in validate_ip(name, "")]
 

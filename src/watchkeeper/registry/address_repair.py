@@ -1,0 +1,230 @@
+"""Puts IPAddresses right that do not fit the Services: what kube-apiserver's repair loop does for each address.
+
+An address that a Service has gets an IPAddress that says so. An IPAddress of ours that is for no Service goes, once it
+has been so for longer than a write may take: it is made before the Service that it is for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from watchkeeper.aio.clock import Clock, set_or_reached
+from watchkeeper.apis.networking.ipaddress import (
+    address_object,
+    ip_family,
+    is_labeled,
+    is_managed,
+    parent_of,
+    tells_of_service,
+)
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.allocators import ServiceAllocator, cluster_addresses
+from watchkeeper.registry.errors import to_api_error
+from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
+from watchkeeper.registry.store import Store
+from watchkeeper.request.user import LOOPBACK
+from watchkeeper.storage.errors import KeyNotFound, StorageError
+from watchkeeper.storage.interface import ListOptions
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+Owner = tuple[str, str]
+"""The namespace and the name of a Service."""
+
+ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
+SERVICES = GroupResource("", "services")
+UNUSED_SECONDS = 60.0
+"""So long an IPAddress may wait for its Service."""
+RESTORED_SECONDS = 60.0
+"""After so long an IPAddress that somebody has deleted or changed is as it has to be again."""
+MISSING_SECONDS = 1.0
+"""So much later than a Service its IPAddress may come to be known here, when others write them."""
+AGAIN_SECONDS = 30.0
+
+
+@dataclass(slots=True)
+class _Doubt:
+    """An address to be looked at."""
+
+    due: float
+    owner: Owner
+    """Who may have it."""
+    unused: str = ""
+    """The uid of an IPAddress that will have been unused for long enough then."""
+
+
+class AddressRepair:
+    """Looks at addresses a while after something was noticed about them."""
+
+    def __init__(
+        self,
+        find: Callable[[GroupResource], Store],
+        owned: Callable[[Object], Object],
+        allocator: ServiceAllocator,
+        clock: Clock,
+    ) -> None:
+        """`find` gives the store of a resource; `owned` says in a new object whose it is."""
+        self._find = find
+        self._owned = owned
+        self._allocator = allocator
+        self._clock = clock
+        self._doubts: dict[str, _Doubt] = {}
+        self._next = math.inf
+        self._sooner = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<AddressRepair: {len(self._doubts)} addresses in doubt>"
+
+    # -- what is noticed ------------------------------------------------------------------------------------------
+
+    def service_changed(self, service: Object) -> None:
+        """A Service is stored like this now: its addresses must have IPAddresses."""
+        meta = service["metadata"]
+        for address in cluster_addresses(service.get("spec") or {}):
+            if not self._allocator.is_recorded(address):
+                self._doubt(address, MISSING_SECONDS, (meta.get("namespace", ""), meta["name"]))
+            elif (doubt := self._doubts.get(address)) is not None and doubt.unused:
+                del self._doubts[address]
+
+    def record_changed(self, record: Object) -> None:
+        """An IPAddress is stored like this now."""
+        address = record["metadata"]["name"]
+        if self._allocator.holder(address) is not None:
+            if not (tells_of_service(record) and is_labeled(record)):
+                self._doubt(address, RESTORED_SECONDS, parent_of(record))
+        elif is_managed(record):
+            seconds = UNUSED_SECONDS if tells_of_service(record) else 0.0
+            self._doubt(address, seconds, parent_of(record), unused=record["metadata"].get("uid", ""))
+
+    def record_gone(self, record: Object) -> None:
+        """There is no such IPAddress any more."""
+        address = record["metadata"]["name"]
+        if self._allocator.holder(address) is not None:
+            self._doubt(address, RESTORED_SECONDS, parent_of(record))
+
+    def _doubt(self, address: str, seconds: float, owner: Owner, *, unused: str = "") -> None:
+        known = self._doubts.get(address)
+        if known is not None and known.unused == unused:
+            return
+        due = self._clock.monotonic() + seconds
+        self._doubts[address] = _Doubt(due, owner, unused)
+        if due < self._next:
+            self._next = due
+            self._sooner.set()
+
+    # -- looking --------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Look for ever at what is due."""
+        while True:
+            self._next = min((doubt.due for doubt in self._doubts.values()), default=math.inf)
+            await set_or_reached(self._sooner, self._clock, self._next, name="address-repair")
+            self._sooner.clear()
+            await self.look()
+
+    async def look(self) -> None:
+        """Look at all that is due now."""
+        now = self._clock.monotonic()
+        for address, doubt in [item for item in self._doubts.items() if item[1].due <= now]:
+            if self._doubts.get(address) is doubt:
+                del self._doubts[address]
+            try:
+                await self._settle(address, doubt)
+            except ApiError as error:
+                log.warning("the IPAddress %s could not be looked after: %s", address, error.message)
+                self._doubt(address, AGAIN_SECONDS, doubt.owner, unused=doubt.unused)
+
+    async def compare(self, records: Sequence[Object], services: Iterable[Object]) -> None:
+        """Give all addresses of these Services, read after the records, their IPAddresses, and note unused ones."""
+        by_name = {record["metadata"]["name"]: record for record in records}
+        owners: dict[str, Owner] = {}
+        for service in services:
+            owner = (service["metadata"].get("namespace", ""), service["metadata"]["name"])
+            for address in cluster_addresses(service.get("spec") or {}):
+                if (other := owners.setdefault(address, owner)) != owner:
+                    log.warning("the address %s belongs to two Services: %s/%s and %s/%s", address, *other, *owner)
+        for address, owner in owners.items():
+            record = by_name.get(address)
+            if record is None or not _is_right(record, owner):
+                await self._settle(address, _Doubt(0.0, owner))
+        for address, record in by_name.items():
+            if address not in owners:
+                self.record_changed(record)
+
+    async def _settle(self, address: str, doubt: _Doubt) -> None:
+        record = await self._get(ADDRESSES, address)
+        owner = await self._owner(address, record, doubt.owner)
+        if owner is not None:
+            await self._give(address, record, owner)
+        elif record is not None and is_managed(record):
+            uid = record["metadata"].get("uid", "")
+            if uid != doubt.unused:
+                self._doubt(address, UNUSED_SECONDS, parent_of(record), unused=uid)
+                return
+            log.warning("the IPAddress %s is of no Service: it is deleted", address)
+            await self._delete(address, uid)
+
+    async def _owner(self, address: str, record: Object | None, hint: Owner) -> Owner | None:
+        """The Service that has an address; the one that its IPAddress tells of, if there are two."""
+        told = parent_of(record) if record is not None and tells_of_service(record) else hint
+        for owner in dict.fromkeys((told, hint)):
+            service = await self._get(SERVICES, "/".join(filter(None, owner))) if all(owner) else None
+            if service is not None and address in cluster_addresses(service.get("spec") or {}):
+                return owner
+        if self._allocator.holder(address) is None:
+            return None
+        store = self._find(SERVICES)
+        try:
+            found = await store.storage.get_list(f"{store.prefix}/", ListOptions())
+        except StorageError as error:
+            raise to_api_error(error, SERVICES, "", "list") from error
+        for item in found.items:
+            service = item.data()
+            if address in cluster_addresses(service.get("spec") or {}):
+                return service["metadata"].get("namespace", ""), service["metadata"]["name"]
+        return None
+
+    async def _give(self, address: str, record: Object | None, owner: Owner) -> None:
+        if not self._allocator.covers(address):
+            log.warning("the address %s of the Service %s/%s is of no ServiceCIDR: recreate it", address, *owner)
+            return
+        if record is not None:
+            if _is_right(record, owner):
+                return
+            log.warning("the IPAddress %s of the Service %s/%s is wrong: it is made anew", address, *owner)
+            await self._delete(address, record["metadata"].get("uid", ""))
+        else:
+            log.warning("the address %s of the Service %s/%s has no IPAddress: it is made", address, *owner)
+        obj = address_object(address, ip_family(address), *owner)
+        try:
+            await self._find(ADDRESSES).create(Context(user=LOOPBACK), self._owned(obj), CreateOptions())
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+
+    async def _delete(self, address: str, uid: str) -> None:
+        try:
+            await self._find(ADDRESSES).delete(Context(user=LOOPBACK), address, DeleteOptions(uid=uid))
+        except ApiError as error:
+            if error.reason not in ("NotFound", "Conflict"):
+                raise
+
+    async def _get(self, resource: GroupResource, name: str) -> Object | None:
+        store = self._find(resource)
+        try:
+            return (await store.storage.get(f"{store.prefix}/{name}")).data()
+        except KeyNotFound:
+            return None
+        except StorageError as error:
+            raise to_api_error(error, resource, name, "get") from error
+
+
+def _is_right(record: Object, owner: Owner) -> bool:
+    return tells_of_service(record) and is_labeled(record) and parent_of(record) == owner

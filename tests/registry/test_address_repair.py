@@ -1,0 +1,240 @@
+"""IPAddresses fit the Services again after a while, whatever somebody has done to them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
+from watchkeeper.apis.core.service_defaults import default_service
+from watchkeeper.apis.networking.ipaddress import FAMILY_LABEL, MANAGER_LABEL, address_object
+from watchkeeper.apis.schema_data import resources
+from watchkeeper.kv.memory import MemoryKV
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.registry.address_records import AddressRecords, FollowedServices
+from watchkeeper.registry.address_repair import (
+    ADDRESSES,
+    RESTORED_SECONDS,
+    SERVICES,
+    UNUSED_SECONDS,
+    AddressRepair,
+)
+from watchkeeper.registry.allocators import ServiceAllocator
+from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry
+from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
+from watchkeeper.registry.service_records import ServiceRecords
+from watchkeeper.request.user import LOOPBACK
+from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.store import Store
+from watchkeeper.testing.clock import ManualClock
+
+Object = dict[str, Any]
+IP = "10.1.0.5"
+CONTEXT = Context(user=LOOPBACK, namespace="n")
+
+
+class Node:
+    """What a server does about addresses that all are written by it."""
+
+    def __init__(self) -> None:
+        self.kv = MemoryKV()
+        self.clock = ManualClock()
+        records = ServiceRecords(lambda resource: self.registry.find(resource), lambda obj: obj)
+        self.allocator = ServiceAllocator(["10.1.0.0/24"], recorder=records)
+        self.repair = AddressRepair(
+            lambda resource: self.registry.find(resource), lambda obj: obj, self.allocator, self.clock
+        )
+        self.records = AddressRecords(self.allocator, self.repair)
+        self.registry = BuiltinRegistry(
+            builtin_scheme(),
+            builtin_behaviors(),
+            lambda spec: Store(self.kv, JsonCodec(spec.kind), spec.prefix),
+            BuiltinOptions(hooks={SERVICES: self.allocator, ADDRESSES: self.records}),
+        )
+        for info in resources():
+            if info.gvr.resource in ("services", "ipaddresses", "endpoints"):
+                self.registry.store(info)
+
+    async def create(self, name: str, **spec: Any) -> None:
+        obj: Object = {
+            "kind": "Service",
+            "apiVersion": "v1",
+            "metadata": {"name": name, "namespace": "n"},
+            "spec": {"ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}], **spec},
+        }
+        default_service(obj)
+        await self.registry.find(SERVICES).create(CONTEXT, obj, CreateOptions())
+
+    async def record(self, address: str = IP, **changes: Any) -> None:
+        obj = address_object(address, "IPv4", "n", "s")
+        obj["spec"]["parentRef"] |= changes
+        await self.registry.find(ADDRESSES).create(CONTEXT, obj, CreateOptions())
+
+    async def delete(self, address: str = IP) -> None:
+        await self.registry.find(ADDRESSES).delete(CONTEXT, address, DeleteOptions())
+
+    async def found(self, address: str = IP) -> Object | None:
+        store = self.registry.find(ADDRESSES)
+        try:
+            return (await store.get(CONTEXT, address, "")).data()
+        except ApiError:
+            return None
+
+    async def pass_(self, seconds: float) -> None:
+        await self.clock.advance(seconds)
+        await self.repair.look()
+
+
+def run(scenario: Callable[[Node], Awaitable[None]]) -> None:
+    async def run() -> None:
+        node = Node()
+        try:
+            await scenario(node)
+        finally:
+            await node.kv.close()
+
+    asyncio.run(run())
+
+
+def test_an_address_that_lost_its_object_has_one_again() -> None:
+    async def scenario(node: Node) -> None:
+        await node.create("s", clusterIP=IP)
+        await node.delete()
+        await node.pass_(RESTORED_SECONDS - 1)
+        assert await node.found() is None
+        with pytest.raises(ApiError, match="already allocated"):
+            await node.create("other", clusterIP=IP)
+        await node.pass_(1)
+        found = await node.found()
+        assert found is not None
+        assert found["spec"]["parentRef"] == {"resource": "services", "namespace": "n", "name": "s"}
+        assert found["metadata"]["labels"] == {FAMILY_LABEL: "IPv4", MANAGER_LABEL: "ipallocator.k8s.io"}
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": "other"}, {"namespace": "m"}, {"group": "example.com", "resource": "gateways"}]
+)
+def test_an_object_that_belongs_to_somebody_else_is_made_anew(changes: Object) -> None:
+    async def scenario(node: Node) -> None:
+        await node.create("s", clusterIP=IP)
+        await node.delete()
+        await node.record(**changes)
+        await node.pass_(RESTORED_SECONDS)
+        found = await node.found()
+        assert found is not None and found["spec"]["parentRef"]["name"] == "s"
+        assert found["spec"]["parentRef"]["namespace"] == "n" and "group" not in found["spec"]["parentRef"]
+
+    run(scenario)
+
+
+def test_an_object_of_no_service_goes_after_a_minute_and_its_address_is_nobody_elses_meanwhile() -> None:
+    async def scenario(node: Node) -> None:
+        await node.record()
+        with pytest.raises(ApiError, match=f"failed to allocate IP {IP}: provided IP is already allocated"):
+            await node.create("s", clusterIP=IP)
+        await node.pass_(UNUSED_SECONDS - 1)
+        assert await node.found() is not None
+        await node.pass_(1)
+        assert await node.found() is None
+        await node.create("s", clusterIP=IP)
+
+    run(scenario)
+
+
+def test_an_object_made_again_waits_its_own_minute() -> None:
+    async def scenario(node: Node) -> None:
+        await node.record()
+        await node.pass_(UNUSED_SECONDS - 1)
+        await node.delete()
+        await node.record()
+        await node.pass_(1)
+        assert await node.found() is not None
+        await node.pass_(UNUSED_SECONDS)
+        assert await node.found() is None
+
+    run(scenario)
+
+
+def test_an_object_that_was_to_be_a_services_and_tells_of_none_goes_at_once() -> None:
+    async def scenario(node: Node) -> None:
+        await node.record(group="example.com", resource="gateways")
+        await node.pass_(0)
+        assert await node.found() is None
+
+    run(scenario)
+
+
+def test_what_others_have_reserved_stays_and_is_given_to_nobody() -> None:
+    async def scenario(node: Node) -> None:
+        obj = address_object(IP, "IPv4", "n", "gateway")
+        del obj["metadata"]["labels"]
+        await node.registry.find(ADDRESSES).create(CONTEXT, obj, CreateOptions())
+        await node.pass_(10 * UNUSED_SECONDS)
+        assert await node.found() is not None
+        with pytest.raises(ApiError, match="already allocated"):
+            await node.create("s", clusterIP=IP)
+        await node.delete()
+        await node.create("s", clusterIP=IP)
+
+    run(scenario)
+
+
+def test_refused_and_dry_writes_of_objects_take_nothing() -> None:
+    async def scenario(node: Node) -> None:
+        store = node.registry.find(ADDRESSES)
+        obj = address_object(IP, "IPv4", "n", "s")
+        await store.create(CONTEXT, obj, CreateOptions(dry_run=True))
+        with pytest.raises(ApiError, match="parentRef"):
+            await store.create(CONTEXT, {**address_object(IP, "IPv4", "n", "s"), "spec": {}}, CreateOptions())
+        await node.create("s", clusterIP=IP)
+        with pytest.raises(ApiError, match="already exists"):
+            await node.record()
+        assert node.allocator.is_recorded(IP)
+
+    run(scenario)
+
+
+def test_nothing_is_made_for_an_address_of_no_network() -> None:
+    async def scenario(node: Node) -> None:
+        await node.create("s", clusterIP=IP)
+        node.allocator.offer({"10.2.0.0/24": True})
+        await node.delete()
+        await node.pass_(RESTORED_SECONDS)
+        assert await node.found() is None
+
+    run(scenario)
+
+
+def test_a_service_that_another_server_has_written_gets_its_object() -> None:
+    async def scenario(node: Node) -> None:
+        obj: Object = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "s", "namespace": "n", "uid": "u"}}
+        obj["spec"] = {"type": "ClusterIP", "clusterIP": IP, "clusterIPs": [IP], "ports": [{"port": 80}]}
+        await node.registry.find(SERVICES).storage.create("/registry/services/specs/n/s", obj)
+        followed = FollowedServices(node.allocator, node.repair)
+        followed.put(obj)
+        await node.pass_(5)
+        assert await node.found() is not None
+        followed.remove(obj)
+        assert node.allocator.holder(IP) is None
+
+    run(scenario)
+
+
+def test_repair_waits_for_what_is_due_and_for_nothing_else() -> None:
+    async def scenario(node: Node) -> None:
+        task = asyncio.create_task(node.repair.run())
+        await node.record()
+        await node.clock.advance(UNUSED_SECONDS)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert await node.found() is None
+        slept = node.clock.slept
+        await node.create("s", clusterIP=IP)
+        await node.clock.advance(1000)
+        assert node.clock.slept == slept
+        task.cancel()
+
+    run(scenario)
