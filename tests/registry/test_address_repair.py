@@ -18,6 +18,7 @@ from watchkeeper.registry.address_repair import (
     RESTORED_SECONDS,
     SERVICES,
     UNUSED_SECONDS,
+    WRONG_SECONDS,
     AddressRepair,
 )
 from watchkeeper.registry.allocators import ServiceAllocator
@@ -43,7 +44,7 @@ class Node:
         records = ServiceRecords(lambda resource: self.registry.find(resource), lambda obj: obj)
         self.allocator = ServiceAllocator(["10.1.0.0/24"], recorder=records)
         self.repair = AddressRepair(
-            lambda resource: self.registry.find(resource), lambda obj: obj, self.allocator, self.clock
+            lambda resource: self.registry.find(resource), lambda obj: obj, self.allocator, self.clock, reserves=False
         )
         self.records = AddressRecords(self.allocator, self.repair)
         self.registry = BuiltinRegistry(
@@ -135,7 +136,8 @@ def test_an_object_of_no_service_goes_after_a_minute_and_its_address_is_nobody_e
         await node.record()
         with pytest.raises(ApiError, match=f"failed to allocate IP {IP}: provided IP is already allocated"):
             await node.create("s", clusterIP=IP)
-        await node.pass_(UNUSED_SECONDS - 1)
+        await node.pass_(WRONG_SECONDS)
+        await node.pass_(UNUSED_SECONDS - WRONG_SECONDS - 1)
         assert await node.found() is not None
         await node.pass_(1)
         assert await node.found() is None
@@ -153,6 +155,31 @@ def test_an_object_made_again_waits_its_own_minute() -> None:
         await node.pass_(1)
         assert await node.found() is not None
         await node.pass_(UNUSED_SECONDS)
+        assert await node.found() is None
+
+    run(scenario)
+
+
+def test_an_object_that_tells_of_a_service_with_another_address_goes_after_some_seconds() -> None:
+    async def scenario(node: Node) -> None:
+        await node.create("s", clusterIP="10.1.0.6")
+        await node.record()
+        await node.pass_(WRONG_SECONDS - 1)
+        assert await node.found() is not None
+        await node.pass_(1)
+        assert await node.found() is None
+        assert await node.found("10.1.0.6") is not None
+
+    run(scenario)
+
+
+def test_an_object_that_tells_of_a_service_without_addresses_waits_for_it() -> None:
+    async def scenario(node: Node) -> None:
+        await node.create("s", clusterIP="None")
+        await node.record()
+        await node.pass_(WRONG_SECONDS)
+        assert await node.found() is not None
+        await node.pass_(UNUSED_SECONDS - WRONG_SECONDS)
         assert await node.found() is None
 
     run(scenario)

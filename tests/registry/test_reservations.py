@@ -47,7 +47,9 @@ class Node:
         self.allocator = ServiceAllocator([NETWORK], PORTS)
         self.allocator.arbiter = self.reservations
         self.clock = ManualClock()
-        self.addresses_repair = AddressRepair(self.registry.find, lambda obj: obj, self.allocator, self.clock)
+        self.addresses_repair = AddressRepair(
+            self.registry.find, lambda obj: obj, self.allocator, self.clock, reserves=True
+        )
         self.records = AddressRecords(self.allocator, self.addresses_repair)
         self.services = FollowedServices(self.allocator, self.addresses_repair)
         self.repair = ServiceRepair(self.registry.find, self.reservations, self.addresses_repair, self.clock)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from watchkeeper.aio.clock import Clock, set_or_reached
@@ -42,6 +42,8 @@ ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
 SERVICES = GroupResource("", "services")
 UNUSED_SECONDS = 60.0
 """So long an IPAddress may wait for its Service."""
+WRONG_SECONDS = 5.0
+"""So long an IPAddress may tell of a Service that has another address, where Services are written first."""
 RESTORED_SECONDS = 60.0
 """After so long an IPAddress that somebody has deleted or changed is as it has to be again."""
 MISSING_SECONDS = 1.0
@@ -57,7 +59,9 @@ class _Doubt:
     owner: Owner
     """Who may have it."""
     unused: str = ""
-    """The uid of an IPAddress that will have been unused for long enough then."""
+    """The uid of an IPAddress that nobody may have any use for."""
+    since: float = 0.0
+    """When it was found to be so."""
 
 
 class AddressRepair:
@@ -69,12 +73,18 @@ class AddressRepair:
         owned: Callable[[Object], Object],
         allocator: ServiceAllocator,
         clock: Clock,
+        *,
+        reserves: bool,
     ) -> None:
-        """`find` gives the store of a resource; `owned` says in a new object whose it is."""
+        """`find` gives the store of a resource; `owned` says in a new object whose it is.
+
+        `reserves`: whether an IPAddress is written before its Service, as it is where other servers write them too.
+        """
         self._find = find
         self._owned = owned
         self._allocator = allocator
         self._clock = clock
+        self._reserves = reserves
         self._doubts: dict[str, _Doubt] = {}
         self._next = math.inf
         self._sooner = asyncio.Event()
@@ -100,7 +110,8 @@ class AddressRepair:
             if not (tells_of_service(record) and is_labeled(record)):
                 self._doubt(address, RESTORED_SECONDS, parent_of(record))
         elif is_managed(record):
-            seconds = UNUSED_SECONDS if tells_of_service(record) else 0.0
+            grace = UNUSED_SECONDS if self._reserves else WRONG_SECONDS
+            seconds = grace if tells_of_service(record) else 0.0
             self._doubt(address, seconds, parent_of(record), unused=record["metadata"].get("uid", ""))
 
     def record_gone(self, record: Object) -> None:
@@ -113,10 +124,13 @@ class AddressRepair:
         known = self._doubts.get(address)
         if known is not None and known.unused == unused:
             return
-        due = self._clock.monotonic() + seconds
-        self._doubts[address] = _Doubt(due, owner, unused)
-        if due < self._next:
-            self._next = due
+        now = self._clock.monotonic()
+        self._wait(address, _Doubt(now + seconds, owner, unused, now))
+
+    def _wait(self, address: str, doubt: _Doubt) -> None:
+        self._doubts[address] = doubt
+        if doubt.due < self._next:
+            self._next = doubt.due
             self._sooner.set()
 
     # -- looking --------------------------------------------------------------------------------------------------
@@ -139,7 +153,7 @@ class AddressRepair:
                 await self._settle(address, doubt)
             except ApiError as error:
                 log.warning("the IPAddress %s could not be looked after: %s", address, error.message)
-                self._doubt(address, AGAIN_SECONDS, doubt.owner, unused=doubt.unused)
+                self._wait(address, replace(doubt, due=now + AGAIN_SECONDS))
 
     async def compare(self, records: Sequence[Object], services: Iterable[Object]) -> None:
         """Give all addresses of these Services, read after the records, their IPAddresses, and note unused ones."""
@@ -168,6 +182,10 @@ class AddressRepair:
             if uid != doubt.unused:
                 self._doubt(address, UNUSED_SECONDS, parent_of(record), unused=uid)
                 return
+            until = doubt.since + UNUSED_SECONDS
+            if self._clock.monotonic() < until and tells_of_service(record) and not await self._is_wrong(record):
+                self._wait(address, replace(doubt, due=until))
+                return
             log.warning("the IPAddress %s is of no Service: it is deleted", address)
             await self._delete(address, uid)
 
@@ -190,6 +208,11 @@ class AddressRepair:
             if address in cluster_addresses(service.get("spec") or {}):
                 return service["metadata"].get("namespace", ""), service["metadata"]["name"]
         return None
+
+    async def _is_wrong(self, record: Object) -> bool:
+        """Whether the Service that an IPAddress tells of has other addresses, as nobody is about to change."""
+        service = None if self._reserves else await self._get(SERVICES, "/".join(filter(None, parent_of(record))))
+        return service is not None and bool(cluster_addresses(service.get("spec") or {}))
 
     async def _give(self, address: str, record: Object | None, owner: Owner) -> None:
         if not self._allocator.covers(address):

@@ -123,7 +123,11 @@ class Assembly:
             storage, self.scheme, {SERVICES: lambda service: complete_stored(service, self.allocator.families)}
         )
         self._address_repair = AddressRepair(
-            lambda resource: self.registry.find(resource), self.ownership.created, self.allocator, SYSTEM_CLOCK
+            lambda resource: self.registry.find(resource),
+            self.ownership.created,
+            self.allocator,
+            SYSTEM_CLOCK,
+            reserves=is_shared(storage),
         )
         self._address_records = AddressRecords(self.allocator, self._address_repair)
         self._tasks = TaskOwner("assembly")
