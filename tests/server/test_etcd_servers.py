@@ -206,6 +206,44 @@ def test_what_one_has_given_the_other_refuses_until_it_is_free(servers: tuple[Ha
     assert one.request("POST", path, node_port_service("fourth", clusterIP="10.0.0.7", ports=ports))
 
 
+def test_both_give_the_addresses_of_a_service_cidr_and_none_twice(
+    servers: tuple[Handle, Handle], namespace: str
+) -> None:
+    cidrs, path = "/apis/networking.k8s.io/v1/servicecidrs", f"/api/v1/namespaces/{namespace}/services"
+    network: Object = {"metadata": {"name": "small"}, "spec": {"cidrs": ["10.6.0.0/28"]}}
+    default = f"{cidrs}/kubernetes/status"
+    condition = {"type": "Ready", "reason": "", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    servers[0].request("PATCH", default, {"status": {"conditions": [{**condition, "status": "False"}]}})
+    servers[0].request("POST", cidrs, network)
+    try:
+        eventually(
+            lambda: (
+                status_of(servers[1], "POST", f"{path}?dryRun=All", node_port_service("d", clusterIP="10.6.0.9")) == 200
+            ),
+            "the other knows the network",
+        )
+
+        def create(n: int) -> str:
+            try:
+                made = servers[n % 2].request("POST", path, node_port_service(f"c{n}"))
+            except RequestFailed as error:
+                assert "range is full" in str(error)
+                return ""
+            address: str = made["spec"]["clusterIP"]
+            return address
+
+        with ThreadPoolExecutor(8) as pool:
+            given = [address for address in pool.map(create, range(24)) if address]
+        assert sorted(given, key=lambda ip: int(ip.rpartition(".")[2])) == [f"10.6.0.{n}" for n in range(1, 15)]
+        records = servers[1].request("GET", "/apis/networking.k8s.io/v1/ipaddresses")["items"]
+        owners = {each["metadata"]["name"]: each["spec"]["parentRef"]["name"] for each in records}
+        services = servers[0].request("GET", path)["items"]
+        assert {each["spec"]["clusterIP"]: each["metadata"]["name"] for each in services}.items() <= owners.items()
+    finally:
+        servers[0].request("PATCH", default, {"status": {"conditions": [{**condition, "status": "True"}]}})
+        servers[0].request("DELETE", f"{cidrs}/small")
+
+
 def test_a_kind_defined_at_one_is_served_by_the_other(servers: tuple[Handle, Handle], namespace: str) -> None:
     one, two = servers
     definition: Object = {
