@@ -167,10 +167,18 @@ class Loopback:
         return await self._update(resource, scope, namespace, name, uid, changed)
 
     async def apply(
-        self, resource: ServedResource, namespace: str, name: str, uid: str, part: Object, *, manager: str
+        self,
+        resource: ServedResource,
+        namespace: str,
+        name: str,
+        uid: str,
+        part: Object,
+        *,
+        manager: str,
+        subresource: str = "",
     ) -> Object:
         """Merge part of an object into it, whoever owns what it names. Raises NotFound, Conflict."""
-        scope = resource.scope
+        scope = resource.subresources[subresource] if subresource else resource.scope
 
         def applied(current: StoredObject) -> Object:
             assert scope.field_manager is not None

@@ -46,6 +46,12 @@ def _protection_controller(name: str) -> Callable[[Loopback], Controller]:
     return make
 
 
+def _service_cidr_controller(api: Loopback) -> Controller:
+    from watchkeeper.controllers.service_cidrs import ServiceCIDRController
+
+    return ServiceCIDRController(api)
+
+
 _MAKE: dict[str, tuple[str, Callable[[Loopback], Controller]]] = {
     "namespace": ("namespace-controller", NamespaceController),
     "garbage-collector": ("generic-garbage-collector", GarbageCollector),
@@ -54,6 +60,7 @@ _MAKE: dict[str, tuple[str, Callable[[Loopback], Controller]]] = {
     "pvc-protection": ("pvc-protection-controller", _protection_controller("CLAIMS")),
     "pv-protection": ("pv-protection-controller", _protection_controller("VOLUMES")),
     "vac-protection": ("volumeattributesclass-protection-controller", _protection_controller("CLASSES")),
+    "service-cidr": ("service-cidrs-controller", _service_cidr_controller),
 }
 NAMES = tuple(_MAKE)
 """All controllers there are."""

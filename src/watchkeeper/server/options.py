@@ -31,6 +31,7 @@ CONTROLLERS = (
     "pvc-protection",
     "pv-protection",
     "vac-protection",
+    "service-cidr",
 )
 """All that there are."""
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
