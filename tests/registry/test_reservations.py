@@ -167,6 +167,18 @@ def test_what_is_refused_after_all_stays_with_whom_it_was() -> None:
     on_two(scenario)
 
 
+def test_an_address_has_one_object_however_it_is_written() -> None:
+    async def scenario(one: Node, two: Node) -> None:
+        assert await one.reservations.reserve_address("FD00::00:5", "n", "s")
+        assert not await two.reservations.reserve_address("fd00::5", "n", "t")
+        assert await two.addresses() == {"fd00::5"}
+        two.reservations.release_addresses(["fd00:0::5"])
+        await two.reservations.settle()
+        assert await two.addresses() == set()
+
+    on_two(scenario)
+
+
 def test_node_ports_are_reserved_all_or_none() -> None:
     async def scenario(one: Node, two: Node) -> None:
         assert not await one.reservations.reserve_ports([30001, 30002])

@@ -106,3 +106,19 @@ def test_an_address_is_free_once_the_last_finalizer_is_gone(subresource: str) ->
         server.request("DELETE", SERVICES)
         with pytest.raises(RequestFailed, match="404"):
             server.request("GET", "/apis/networking.k8s.io/v1/ipaddresses/10.0.0.40")
+
+
+def test_an_address_is_written_down_in_its_canonical_form() -> None:
+    with Server(controllers=(), service_cluster_ip_range=("fd00::/112",)) as server:
+        made = server.request("POST", SERVICES, service("six", clusterIP="FD00::5"))
+        assert made["spec"]["clusterIPs"] == ["FD00::5"]
+        record = server.request("GET", "/apis/networking.k8s.io/v1/ipaddresses/fd00::5")
+        assert record["spec"]["parentRef"]["name"] == "six"
+        with pytest.raises(RequestFailed, match="provided IP is already allocated"):
+            server.request("POST", SERVICES, service("again", clusterIP="fd00::5"))
+        server.request("DELETE", f"{SERVICES}/six")
+        with pytest.raises(RequestFailed, match="404"):
+            server.request("GET", "/apis/networking.k8s.io/v1/ipaddresses/fd00::5")
+        refused = service("outside", clusterIP="FD01::5")
+        with pytest.raises(RequestFailed, match=r"failed to allocate IP FD01::5: the provided IP \(fd01::5\) is not"):
+            server.request("POST", f"{SERVICES}?dryRun=All", refused)

@@ -47,6 +47,12 @@ def locate(text: str) -> tuple[str, int] | None:
     return f"IPv{plain.version}", int(plain)
 
 
+def record_name(text: str) -> str:
+    """The name of the IPAddress of an address, however that is written."""
+    address = parse_ip(text)
+    return text if address is None else str(ipaddress.ip_address(canonical_ip(address)))
+
+
 class _Network:
     """One network. Its own address and, with IPv4, its broadcast address are nobody's."""
 
@@ -167,7 +173,7 @@ class AddressSpace:
 
     # -- dry runs: they ask one network only, as the reference has them -------------------------------------------
 
-    def check(self, text: str, number: int) -> None:
+    def check(self, number: int) -> None:
         """Raise Refused for an address that cannot be had, whoever holds it."""
         if self.gives(number):
             return
@@ -175,7 +181,7 @@ class AddressSpace:
         if ready is None:
             raise Refused(NOT_READY)
         where = f"The range of valid IPs is {ready.network}"
-        raise Refused(f"the provided IP ({text}) is not in the valid range. {where}")
+        raise Refused(f"the provided IP ({ready.address(number)}) is not in the valid range. {where}")
 
     def sample(self) -> str:
         """What a dry run shows for an address that might be had. Raises Refused."""

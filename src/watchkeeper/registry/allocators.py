@@ -17,7 +17,14 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupKind
-from watchkeeper.registry.address_space import NO_NETWORK, AddressSpace, configured_network, family_of, locate
+from watchkeeper.registry.address_space import (
+    NO_NETWORK,
+    AddressSpace,
+    configured_network,
+    family_of,
+    locate,
+    record_name,
+)
 from watchkeeper.registry.node_ports import allocate_ports, update_ports
 from watchkeeper.registry.pools import Full, PortPool, Refused
 from watchkeeper.registry.port_operation import PortOperation
@@ -419,7 +426,7 @@ class ServiceAllocator:
             raise Refused(NO_NETWORK)
         number = found[1]
         if transaction.dry_run:
-            space.check(text, number)
+            space.check(number)
         elif self.arbiter is None or not space.gives(number):
             space.take(number, transaction.holder)
         else:
@@ -440,11 +447,11 @@ def _holder(service: Object) -> str:
 
 
 def cluster_addresses(spec: Object) -> list[str]:
-    """The addresses a Service holds."""
+    """The addresses a Service holds, as their IPAddresses are called."""
     if not traits.needs_cluster_ip(spec):
         return []
     found = spec.get("clusterIPs") or [spec.get("clusterIP")]
-    return [address for address in found if address and address != traits.NONE]
+    return [record_name(address) for address in found if address and address != traits.NONE]
 
 
 def all_ports(spec: Object) -> list[int]:

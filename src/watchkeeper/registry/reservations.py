@@ -18,6 +18,7 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.apis.networking.ipaddress import address_object, ip_family
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
+from watchkeeper.registry.address_space import record_name
 from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
 from watchkeeper.registry.store import Store
@@ -65,7 +66,7 @@ class SharedReservations:
 
     async def reserve_address(self, address: str, namespace: str, service: str) -> bool:
         """Create its IPAddress; False when there is one. Raises ApiError."""
-        obj = address_object(address, ip_family(address), namespace, service)
+        obj = address_object(record_name(address), ip_family(address), namespace, service)
         try:
             await self._find(ADDRESSES).create(Context(user=LOOPBACK), self._owned(obj), CreateOptions())
         except ApiError as error:
@@ -77,7 +78,7 @@ class SharedReservations:
     def release_addresses(self, addresses: Iterable[str]) -> None:
         """Delete their IPAddresses, soon."""
         for address in addresses:
-            self._soon(f"address {address}", self._release_address(address))
+            self._soon(f"address {address}", self._release_address(record_name(address)))
 
     async def _release_address(self, address: str) -> None:
         try:

@@ -24,6 +24,7 @@ from watchkeeper.apis.networking.ipaddress import (
 )
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.address_space import record_name
 from watchkeeper.registry.allocators import cluster_addresses
 from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
 from watchkeeper.registry.store import Store
@@ -68,12 +69,12 @@ class ServiceRecords:
         """A stored Service has got these."""
         meta = service["metadata"]
         for address in addresses:
-            self._next.addresses[address] = (meta.get("namespace", ""), meta["name"])
+            self._next.addresses[record_name(address)] = (meta.get("namespace", ""), meta["name"])
 
     def released(self, addresses: Iterable[str]) -> None:
         """Nobody has these any more."""
         for address in addresses:
-            self._next.addresses[address] = None
+            self._next.addresses[record_name(address)] = None
 
     def deleted(self, service: Object) -> None:
         """A Service is gone: whoever takes its name must not find its Endpoints."""
