@@ -206,6 +206,16 @@ def test_writing_a_manifest_again_keeps_what_was_allocated() -> None:
     assert again["spec"] == old["spec"]
 
 
+def test_who_names_only_another_first_address_has_changed_the_addresses() -> None:
+    allocator = ServiceAllocator()
+    old = create(allocator, service(clusterIP="10.0.0.7"))
+    new = deepcopy(old)
+    new["spec"]["clusterIP"] = "10.0.0.8"
+    del new["spec"]["clusterIPs"]
+    allocator.begin_update(new, old, dry_run=False).rollback()
+    assert new["spec"]["clusterIPs"] == ["10.0.0.8"]  # which validation refuses
+
+
 def test_a_load_balancer_without_node_ports_gives_up_those_that_an_update_leaves_out() -> None:
     allocator = ServiceAllocator(["10.1.0.0/29"], (30000, 30001))
     ports = [{"name": "a", "port": 1}, {"name": "b", "port": 2}]

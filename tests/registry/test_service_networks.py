@@ -1,5 +1,6 @@
 """Services get addresses from the networks of all ServiceCIDRs that are ready, whoever made these."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -118,6 +119,18 @@ def test_each_family_is_given_from_its_networks() -> None:
     assert "range is full" in refusal(allocator, ipFamilyPolicy="RequireDualStack")
     # What was taken of the first family was given back.
     assert create(allocator, "t")[0].startswith("10.1.0.")
+
+
+def test_who_is_refused_is_shown_what_was_asked_for() -> None:
+    allocator, _ = allocator_with(cidr("a", SMALL, "fd00::/112"), configured=(SMALL, "fd00::/112"))
+    message = refusal(allocator, clusterIP="fd06::1", ipFamilyPolicy="RequireDualStack")
+    assert 'Invalid value: ["fd06::1",""]: failed to allocate IP fd06::1: the provided network' in message
+    old = service("s", clusterIP="10.1.0.1")
+    allocator.begin_create(old, dry_run=False).commit()
+    new = deepcopy(old)
+    new["spec"] |= {"ipFamilyPolicy": "RequireDualStack", "clusterIPs": ["10.1.0.1", "fd06::1"]}
+    with pytest.raises(ApiError, match=r'Invalid value: \["10\.1\.0\.1","fd06::1"\]: failed to allocate IP fd06::1'):
+        allocator.begin_update(new, old, dry_run=False)
 
 
 def test_networks_of_a_family_that_the_cluster_has_not_are_of_no_use_and_so_are_those_without_addresses() -> None:

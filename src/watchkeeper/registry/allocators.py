@@ -374,13 +374,12 @@ class ServiceAllocator:
         spec = obj["spec"]
         if not traits.needs_cluster_ip(spec) or spec.get("clusterIP") == traits.NONE:
             return
-        named = list(spec.get("clusterIPs") or ())
-        spec["clusterIPs"] = named
-        for i, family in enumerate(spec["ipFamilies"]):
-            if i >= len(named):
-                named.append("")
-            named[i] = self._take(obj, family, named[i], transaction)
-        spec["clusterIP"] = named[0]
+        families, named = spec["ipFamilies"], list(spec.get("clusterIPs") or ())
+        # Whoever is refused is shown what was asked for, with gaps.
+        spec["clusterIPs"] = named + [""] * (len(families) - len(named))
+        taken = [self._take(obj, each, spec["clusterIPs"][i], transaction) for i, each in enumerate(families)]
+        spec["clusterIPs"] = [*taken, *named[len(taken) :]]
+        spec["clusterIP"] = taken[0]
 
     def _change_addresses(self, obj: Object, was: Object, transaction: ServiceTransaction) -> None:
         spec = obj["spec"]

@@ -14,7 +14,7 @@ def keep_allocated(spec: Spec, was: Spec) -> None:
     if traits.needs_cluster_ip(was) and traits.needs_cluster_ip(spec):
         if not spec.get("clusterIP") and was.get("clusterIP"):
             spec["clusterIP"] = was["clusterIP"]
-        if not spec.get("clusterIPs") and spec.get("clusterIP") == was.get("clusterIP") and was.get("clusterIPs"):
+        if not spec.get("clusterIPs") and was.get("clusterIPs"):
             spec["clusterIPs"] = list(was["clusterIPs"])
     # A load balancer that is to have no node ports gives up those that an update leaves out.
     if traits.allocates_node_ports(was) and traits.allocates_node_ports(spec):
