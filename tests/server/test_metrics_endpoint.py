@@ -54,3 +54,16 @@ def test_the_release_that_has_a_deprecated_version_no_more_is_named():
         found = scrape(server)
     labels = 'group="apps",version="v1beta1",resource="deployments",subresource="",removed_release="1.16"'
     assert found[f"apiserver_requested_deprecated_apis{{{labels}}}"] == "1"
+
+
+def test_judgments_about_pods_are_counted():
+    with Server() as server:
+        labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+        server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "judged", "labels": labels}})
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        server.request("POST", "/api/v1/namespaces/judged/pods", pod)
+        found = scrape(server)
+    request = 'request_operation="create",resource="pod",subresource=""'
+    policy = 'policy_level="baseline",policy_version="latest",mode="enforce"'
+    assert found[f'pod_security_evaluations_total{{decision="allow",{policy},{request}}}'] == "1"
+    assert found[f"pod_security_exemptions_total{{{request}}}"] == "0"

@@ -22,6 +22,7 @@ from watchkeeper.admission.objects import (
 from watchkeeper.admission.pod_resize import PodResizeValidator
 from watchkeeper.admission.pod_topology_labels import PodTopologyLabels
 from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
+from watchkeeper.admission.podsecurity.metrics import PodSecurityMetrics
 from watchkeeper.admission.podsecurity.plugin import PodSecurity
 from watchkeeper.admission.policy.param_access import ParamAccess
 from watchkeeper.admission.runtime_class import RuntimeClass
@@ -37,7 +38,9 @@ _PODS = GroupResource("", "pods")
 _NAMESPACES = GroupResource("", "namespaces")
 
 
-def builtin_plugins(stored: StoredObjects, authorizer: Authorizer, served: ServedTable) -> list[Plugin]:
+def builtin_plugins(
+    stored: StoredObjects, authorizer: Authorizer, served: ServedTable, pod_security: PodSecurityMetrics
+) -> list[Plugin]:
     """Those that nobody has to configure, in the order in which they run. Policies, webhooks and quotas come after."""
     return [
         NamespaceLifecycle(stored.namespace_is_ending),
@@ -47,6 +50,7 @@ def builtin_plugins(stored: StoredObjects, authorizer: Authorizer, served: Serve
         PodSecurity(
             SecurityLabels(lambda: stored.store(*_NAMESPACES)),
             lambda namespace: stored.list_in(_PODS, namespace),
+            pod_security,
         ),
         Priority(stored.find_priority_class),
         DefaultTolerationSeconds(),

@@ -10,6 +10,7 @@ from typing import Any
 from watchkeeper.admission.expression.checking import CheckedExpressions
 from watchkeeper.admission.expression.device_selectors import device_selecting_behaviors
 from watchkeeper.admission.interface import Chain, Plugin
+from watchkeeper.admission.podsecurity.metrics import PodSecurityMetrics
 from watchkeeper.admission.quota.plugin import ResourceQuotas
 from watchkeeper.admission.read_only import ReadOnly
 from watchkeeper.admission.readiness import ConfigurationKnown
@@ -159,6 +160,7 @@ class Assembly:
         self.stored = StoredObjects(self.registry)
         self.served = ServedTable()
         self.equivalents = ServedEquivalents(self.served)
+        self.pod_security = PodSecurityMetrics()
         self.policies = AdmissionPolicies(
             self.scheme,
             self.served,
@@ -283,7 +285,7 @@ class Assembly:
     def _plugins(self) -> list[Plugin]:
         plugins = [
             *([ReadOnly()] if self.options.read_only else []),
-            *builtin_plugins(self.stored, self.options.authorizer, self.served),
+            *builtin_plugins(self.stored, self.options.authorizer, self.served, self.pod_security),
             self.configuration,
             *self.options.plugins,
             self.policies.mutating,

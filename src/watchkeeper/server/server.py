@@ -47,6 +47,7 @@ from watchkeeper.server.http.listener import Listener
 from watchkeeper.server.identity import ExpiredLeases, IdentityLease
 from watchkeeper.server.kubeconfig import write_kubeconfig
 from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
+from watchkeeper.server.metrics.pod_security import pod_security_collector
 from watchkeeper.server.metrics.storage import StorageMetrics
 from watchkeeper.server.openid import CONFIGURATION, KEYS, OpenID
 from watchkeeper.server.options import DEFAULT_PORT, ServeOptions
@@ -360,6 +361,7 @@ class Server:
         self.metrics.add(filter_collector(in_flight, authentication))
         self.metrics.add(self.assembly.webhooks.collect)
         self.metrics.add(self.assembly.policies.collect)
+        self.metrics.add(pod_security_collector(self.assembly.pod_security))
         self.metrics.add(self.assembly.api_services.collect)
         filters: list[Filter] = [
             requests,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.admission.podsecurity.level import Level, LevelVersion, read_policy
+from watchkeeper.admission.podsecurity.metrics import Labels, PodSecurityMetrics
 from watchkeeper.admission.podsecurity.plugin import PodSecurity
 from watchkeeper.admission.podsecurity.standards import checks_of, in_detail, violations
 from watchkeeper.meta.errors import ApiError
@@ -167,6 +169,7 @@ class Asking:
         self.annotations: dict[str, str] = {}
         self.labels = {P + key: value for key, value in labels.items()}
         self.pods = pods or []
+        self.metrics = PodSecurityMetrics()
 
     def ask(self, obj: Object, resource: str = "pods", group: str = "", kind: str = "Pod", **more: Any) -> str:
         """Why it is refused, "" when it is not."""
@@ -189,7 +192,7 @@ class Asking:
 
         async def run() -> str:
             try:
-                waiting = PodSecurity(lambda _namespace: self.labels, pods).validate(attributes)
+                waiting = PodSecurity(lambda _namespace: self.labels, pods, self.metrics).validate(attributes)
                 if waiting is not None:
                     await waiting
             except ApiError as error:
@@ -200,6 +203,38 @@ class Asking:
 
     def _annotate(self, key: str, value: str, level: str = "Metadata") -> None:
         self.annotations[key.removeprefix(P)] = value
+
+
+def counted(counts: Iterable[tuple[Labels, int]]) -> list[str]:
+    """What was counted, as the values of labels."""
+    return sorted(f"{' '.join(value or '-' for _, value in labels)}: {count}" for labels, count in counts if count)
+
+
+def test_judgments_are_counted_by_level_version_and_mode() -> None:
+    asking = Asking({"enforce": "baseline", "enforce-version": "v1.30", "warn": "restricted"})
+    asking.ask(pod(hostPID=True))
+    asking.ask(pod())
+    template = {"metadata": {}, "spec": {"template": pod()}}
+    asking.ask(template, "deployments", "apps", "Deployment", operation=Operation.UPDATE, old=template)
+    assert counted(asking.metrics.evaluations()) == [
+        "allow baseline v1.30 enforce create pod -: 1",
+        "deny baseline v1.30 enforce create pod -: 1",
+        "deny restricted latest warn create pod -: 1",
+        "deny restricted latest warn update controller -: 1",
+    ]
+    assert counted(asking.metrics.errors()) == []
+
+
+def test_judgments_by_nothing_the_future_and_a_riddle_are_counted() -> None:
+    privileged = Asking({})
+    privileged.ask(pod())
+    assert counted(privileged.metrics.evaluations()) == ["allow privileged latest enforce create pod -: 1"]
+    future = Asking({"enforce": "baseline", "enforce-version": "v1.99"})
+    future.ask(pod())
+    assert counted(future.metrics.evaluations()) == ["allow baseline future enforce create pod -: 1"]
+    riddle = Asking({"enforce": "privileged", "warn": "x"})
+    riddle.ask(pod())
+    assert counted(riddle.metrics.errors()) == ["false create pod -: 1"]
 
 
 def test_what_breaks_the_enforced_level_is_refused_and_not_warned_of() -> None:

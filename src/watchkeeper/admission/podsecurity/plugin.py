@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
 from watchkeeper.admission.podsecurity.level import NO_POLICY, PREFIX, Level, LevelVersion, Policy, read_policy
+from watchkeeper.admission.podsecurity.metrics import PodSecurityMetrics
 from watchkeeper.admission.refusal import forbidden
 from watchkeeper.meta import errors
 from watchkeeper.meta.field import FieldError, aggregate
@@ -47,9 +48,11 @@ class PodSecurity(BasePlugin):
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
     resources = frozenset({GroupResource("", "namespaces"), GroupResource("", "pods"), *_TEMPLATES})
 
-    def __init__(self, read_labels: ReadLabels, read_pods: ReadPods) -> None:
+    def __init__(self, read_labels: ReadLabels, read_pods: ReadPods, metrics: PodSecurityMetrics | None = None) -> None:
+        """`metrics`: where judgments are counted."""
         self._labels = read_labels
         self._pods = read_pods
+        self._metrics = metrics or PodSecurityMetrics()
 
     def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         """Judge Pods and what Pods are made of, and the labels of namespaces."""
@@ -81,14 +84,49 @@ class PodSecurity(BasePlugin):
         if enforce:
             if not faults and policy.is_privileged:
                 attributes.annotate(*_PRIVILEGED)
+                self._metrics.evaluated(attributes, "enforce", policy.enforce, allowed=True)
                 return
             if attributes.operation is Operation.UPDATE and not _is_significant(attributes):
                 return
-            _evaluate(attributes, policy, faults, attributes.obj, enforce=True)
+            self._evaluate(attributes, policy, faults, attributes.obj, enforce=True)
         elif faults or policy.warn.level or policy.audit.level:
             template = _at(attributes.obj, _TEMPLATES[resource])
             if template is not None:
-                _evaluate(attributes, policy, faults, template, enforce=False)
+                self._evaluate(attributes, policy, faults, template, enforce=False)
+
+    def _evaluate(
+        self, attributes: Attributes, policy: Policy, faults: Sequence[FieldError], pod: Object, *, enforce: bool
+    ) -> None:
+        """Judge a Pod, or what Pods will be made of. Raises a 403."""
+        # Loaded with the first namespace that asks for it.
+        from watchkeeper.admission.podsecurity.standards import in_detail, violations
+
+        metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+        known: dict[LevelVersion, list[Violation]] = {}
+        metrics = self._metrics
+
+        def broken(wanted: LevelVersion) -> list[Violation]:
+            if wanted not in known:
+                known[wanted] = violations(wanted, metadata, spec)
+            return known[wanted]
+
+        if faults:
+            attributes.annotate(f"{PREFIX}error", f"Failed to parse policy: {aggregate(faults)}")
+            metrics.failed(attributes)
+        if enforce:
+            attributes.annotate(f"{PREFIX}enforce-policy", str(policy.enforce))
+        if found := broken(policy.audit):
+            text = f'would violate PodSecurity "{policy.audit}": {in_detail(found)}'
+            attributes.annotate(f"{PREFIX}audit-violations", text)
+            metrics.evaluated(attributes, "audit", policy.audit, allowed=False)
+        if enforce:
+            found = broken(policy.enforce)
+            metrics.evaluated(attributes, "enforce", policy.enforce, allowed=not found)
+            if found:
+                raise forbidden(attributes, f'violates PodSecurity "{policy.enforce}": {in_detail(found)}')
+        if found := broken(policy.warn):
+            attributes.warn(f'would violate PodSecurity "{policy.warn}": {in_detail(found)}')
+            metrics.evaluated(attributes, "warn", policy.warn, allowed=False)
 
     # -- namespaces -------------------------------------------------------------------------------------------
 
@@ -112,34 +150,6 @@ class PodSecurity(BasePlugin):
         pods = await found if isinstance(found, Awaitable) else found
         for text in await warnings_about(pods, attributes.name, enforce):
             attributes.warn(text)
-
-
-def _evaluate(
-    attributes: Attributes, policy: Policy, faults: Sequence[FieldError], pod: Object, *, enforce: bool
-) -> None:
-    """Judge a Pod, or what Pods will be made of. Raises a 403."""
-    # Loaded with the first namespace that asks for it.
-    from watchkeeper.admission.podsecurity.standards import in_detail, violations
-
-    metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
-    known: dict[LevelVersion, list[Violation]] = {}
-
-    def broken(wanted: LevelVersion) -> list[Violation]:
-        if wanted not in known:
-            known[wanted] = violations(wanted, metadata, spec)
-        return known[wanted]
-
-    if faults:
-        attributes.annotate(f"{PREFIX}error", f"Failed to parse policy: {aggregate(faults)}")
-    if enforce:
-        attributes.annotate(f"{PREFIX}enforce-policy", str(policy.enforce))
-    if found := broken(policy.audit):
-        text = f'would violate PodSecurity "{policy.audit}": {in_detail(found)}'
-        attributes.annotate(f"{PREFIX}audit-violations", text)
-    if enforce and (found := broken(policy.enforce)):
-        raise forbidden(attributes, f'violates PodSecurity "{policy.enforce}": {in_detail(found)}')
-    if found := broken(policy.warn):
-        attributes.warn(f'would violate PodSecurity "{policy.warn}": {in_detail(found)}')
 
 
 def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
