@@ -117,7 +117,7 @@ def test_the_status_of_a_claim_gives_no_access_that_the_namespace_does_not_allow
 @pytest.mark.parametrize("status", [{"allocation": ALLOCATION}, {"reservedFor": [{"resource": "pods", "name": "p"}]}])
 def test_binding_a_claim_needs_a_right_of_its_own(status: Object) -> None:
     ((field, message),) = causes({"status": status}, {}, verb="patch")
-    assert field == "status"
+    assert field == "status.allocation"
     assert message == (
         'Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding",'
         f' verb="patch" permission: {REFUSED} is forbidden: User "jane" cannot patch resource "resourceclaims/binding"'
@@ -142,6 +142,12 @@ def test_drivers_report_on_their_own_devices() -> None:
     assert causes(old, new, rights=mine) == []
     assert causes(new, new) == []
     assert causes(old, new, rights=("arbitrary-node:update driver plain/other.example.com",)) != []
+
+
+def test_reports_go_with_the_devices_whoever_takes_these_back() -> None:
+    old: Object = {"status": {"allocation": ALLOCATION, "devices": [REPORT]}}
+    assert causes({"status": {}}, old, rights=("update binding /",)) == []
+    assert [field for field, _ in causes({"status": {}}, old)] == ["status.allocation"]
 
 
 def test_a_service_account_on_the_node_of_the_devices_needs_less() -> None:

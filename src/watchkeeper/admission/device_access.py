@@ -66,7 +66,7 @@ class DeviceAccess(BasePlugin):
         if change.binds and (refused := await self._refusal(attributes, verb, "binding", "", "")) is not None:
             what = "changing status.allocation or status.reservedFor requires"
             need = f'resource="resourceclaims/binding", verb="{verb}" permission'
-            found.append(forbidden("status", f"{what} {need}: {refused.message}"))
+            found.append(forbidden("status.allocation", f"{what} {need}: {refused.message}"))
         verbs = [f"arbitrary-node:{verb}"]
         if _is_on_node(attributes.user, change.node()):
             verbs.insert(0, f"associated-node:{verb}")
@@ -154,7 +154,9 @@ class _Change:
         return "" if _admin_access(_results(self.old), path) else _admin_access(_results(self.new), path)
 
     def drivers(self) -> set[str]:
-        """Whose devices are reported in another way than before."""
+        """Whose devices are reported in another way than before; what is not allocated any more is reported by nobody."""
+        if not self.new.get("allocation"):
+            return set()
         new, old = (_by_key(status.get("devices") or ()) for status in (self.new, self.old))
         return {key[0] for key in new.keys() | old.keys() if new.get(key) != old.get(key)}
 
