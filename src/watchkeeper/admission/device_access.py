@@ -154,7 +154,7 @@ class _Change:
         return "" if _admin_access(_results(self.old), path) else _admin_access(_results(self.new), path)
 
     def drivers(self) -> set[str]:
-        """Whose devices are reported in another way than before; what is not allocated any more is reported by nobody."""
+        """Whose devices are reported in another way than before; of nobody's where nothing is allocated any more."""
         if not self.new.get("allocation"):
             return set()
         new, old = (_by_key(status.get("devices") or ()) for status in (self.new, self.old))
