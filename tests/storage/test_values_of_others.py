@@ -39,6 +39,7 @@ BY_HAND = [
     b'{"apiVersion":"v1","kind":"Thing","metadata":{"creationTimestamp":"2026-01-01T00:00:00Z","name":"a",'
     b'"resourceVersion":"3"},"spec":{"y":2}}',  # as kubectl shows objects
     b'{"kind":"Thing","apiVersion":"v1","metadata":{"resourceVersion":"3","name":"a"},"spec":{"y":2}}',
+    b'{"kind":"Thing","apiVersion":"v1","metadata":{"name":"a","uid":"u","resourceVersion":"3"},"spec":{"y":2}}',
 ]
 
 

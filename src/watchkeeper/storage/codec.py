@@ -80,7 +80,8 @@ class JsonCodec:
             self.head + _METADATA,
             b'{"apiVersion":%b,"kind":%b,' % (version, kind) + _METADATA,  # keys sorted, as custom resources are stored
         )
-        self._shown_start = self._starts[0] + _VERSION_MEMBER
+        # Stored metadata is sorted and says when it was made: it begins neither as this server nor as Go shows it.
+        self._shown_starts = tuple(self._starts[0] + member for member in (_VERSION_MEMBER, b'"name":'))
         self._skip = len(self.head)
         self._selectable_fields = selectable_fields
         self._decode_old = decode_old
@@ -127,8 +128,9 @@ class JsonCodec:
         return self._read(key, value, revision)
 
     def _is_own(self, value: bytes) -> bool:
-        own = value.startswith(self._starts[0]) and value[-1:] == b"}"
-        return own and not value.startswith(self._shown_start)
+        if not value.startswith(self._starts[0]) or value[-1:] != b"}":
+            return False
+        return not value.startswith(self._shown_starts) or _VERSION_MEMBER not in value
 
     def wrap(self, key: str, body: bytes, revision: int) -> StoredObject:
         """A StoredObject of an encoding without head that `body` has made."""
