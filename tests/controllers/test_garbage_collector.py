@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -10,7 +11,14 @@ from typing import Any
 
 import pytest
 
+from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.controllers import garbage_collector
+from watchkeeper.controllers.garbage_collector import GarbageCollector
+from watchkeeper.controllers.gc_graph import Identity
+from watchkeeper.controllers.loopback import Loopback
+from watchkeeper.endpoints.scope import ServedResource, ServedTable
+from watchkeeper.meta import errors
+from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
 from watchkeeper.testing import Handle, Server
 from watchkeeper.testing.handle import RequestFailed
 
@@ -229,3 +237,33 @@ def test_what_is_served_at_an_older_version_alone_is_collected() -> None:
         path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
         server.request("POST", path, {"metadata": metadata, "spec": {"maxReplicas": 1, "scaleTargetRef": target}})
         assert eventually(lambda: not exists(server, f"{path}/a"))
+
+
+class Unavailable(Loopback):
+    """Nobody can tell what there is."""
+
+    def __init__(self) -> None:
+        self.served = ServedTable()
+
+    async def get(self, resource: ServedResource, namespace: str, name: str) -> Object:
+        raise errors.timeout("the store does not answer")
+
+
+def test_one_look_at_a_time_is_taken_at_what_nobody_can_tell() -> None:
+    async def main() -> list[str]:
+        collector = GarbageCollector(Unavailable())
+        collector.start()
+        owner = absent("ConfigMap", "v1")
+        meta = {"uid": "d", "name": "d", "namespace": "default", "ownerReferences": [owner]}
+        collector._graph.observe(Identity("v1", "ConfigMap", "default", "d"), meta)
+        kind = GroupVersionKind("", "v1", "ConfigMap")
+        gvr = GroupVersionResource("", "v1", "configmaps")
+        resource = ServedResource(ResourceInfo(gvr, kind, "configmap", True, ("get",)))
+        for _ in range(3):
+            collector._look_at_absent(resource, frozenset({"d"}))
+            await asyncio.sleep(0.01)
+        looks = [task.get_name() for task in asyncio.all_tasks() if "look at" in task.get_name()]
+        await collector.close()
+        return looks
+
+    assert asyncio.run(main()) == ["garbage-collector/look at 1 of configmaps"]

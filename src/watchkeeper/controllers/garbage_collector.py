@@ -54,6 +54,8 @@ class GarbageCollector:
         self._unseen: set[tuple[str, str]] = set()
         """Those of them whose objects may have gone without being seen: they were not there all along."""
         self._look_again: asyncio.TimerHandle | None = None
+        self._looks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """What finds out which objects of a resource are gone."""
 
     def __repr__(self) -> str:
         return f"<GarbageCollector: {self._graph!r}, {self._queue.qsize()} to look at>"
@@ -124,12 +126,18 @@ class GarbageCollector:
             self._enqueue(self._graph.forget(uid, gone=False))
 
     def _look_at_absent(self, resource: ServedResource, there: Set[str]) -> None:
-        """Look at the virtual nodes of a resource that are not among these uids: their end may have been missed."""
+        """Look at the virtual nodes of a resource that are not among these uids: their end may have been missed.
+
+        That takes the place of an earlier look, which may be at what nobody could tell since.
+        """
+        key = (resource.info.gvr.group, resource.info.gvr.resource)
+        if before := self._looks.pop(key, None):
+            before.cancel()
         known = self._graph.virtual(resource.info.gvr.group, resource.info.kind.kind)
         absent = [node for node in known if node.uid not in there]
         if absent:
             what = f"look at {len(absent)} of {resource.info.group_resource}"
-            self._tasks.start(what, self._forget_absent(resource, absent))
+            self._looks[key] = self._tasks.start(what, self._forget_absent(resource, absent))
 
     async def _forget_absent(self, resource: ServedResource, nodes: Sequence[Node]) -> None:
         backoff = Backoff(initial=_FIRST_RETRY, limit=_LAST_RETRY)
