@@ -8,9 +8,16 @@ from typing import Protocol, runtime_checkable
 
 from watchkeeper.request.user import User
 
+Annotations = tuple[tuple[str, str], ...]
+"""What the audit log is told of a token: keys and values."""
+
 
 class InvalidToken(Exception):
     """A bearer token that is nobody's, or no longer; its arguments say why, for TokenReviews and the log."""
+
+    def __init__(self, *reasons: str, annotations: Annotations = ()) -> None:
+        super().__init__(*reasons)
+        self.annotations = annotations
 
 
 class TokenAuthenticator(Protocol):
@@ -32,6 +39,7 @@ class Recognized:
     audiences: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     """What whoever shows the token is told with each answer."""
+    annotations: Annotations = ()
 
 
 @runtime_checkable

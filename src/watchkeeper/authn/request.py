@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 
 from watchkeeper.authn.certificates import certificate_user
 from watchkeeper.authn.configuration import Anonymous
-from watchkeeper.authn.interface import InvalidToken, Recognized
+from watchkeeper.authn.interface import Annotations, InvalidToken, Recognized
 from watchkeeper.authn.union import TokenUnion
 from watchkeeper.authn.websocket_token import websocket_token
 from watchkeeper.request.exchange import Exchange
@@ -75,7 +75,8 @@ class RequestAuthenticator:
             return static
         try:
             found = self.tokens.recognize_token(token)
-        except InvalidToken:
+        except InvalidToken as error:
+            _annotate(request, error.annotations)
             return None
         return _told(request, found) if found is None or isinstance(found, Recognized) else _settle(request, found)
 
@@ -83,7 +84,8 @@ class RequestAuthenticator:
 async def _settle(request: Request, pending: Awaitable[Recognized | None]) -> User | None:
     try:
         return _told(request, await pending)
-    except InvalidToken:
+    except InvalidToken as error:
+        _annotate(request, error.annotations)
         return None
 
 
@@ -93,7 +95,13 @@ def _told(request: Request, found: Recognized | None) -> User | None:
         return None
     for text in found.warnings:
         request.warn(text)
+    _annotate(request, found.annotations)
     return found.user
+
+
+def _annotate(request: Request, annotations: Annotations) -> None:
+    for key, value in annotations:
+        request.annotate(key, value)
 
 
 def bearer_token(header: str) -> str:

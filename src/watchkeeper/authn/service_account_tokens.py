@@ -12,11 +12,11 @@ import hashlib
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.authn import legacy_tokens
-from watchkeeper.authn.interface import InvalidToken, Recognized
+from watchkeeper.authn.interface import Annotations, InvalidToken, Recognized
 from watchkeeper.authn.legacy_tokens import Find, NoteUse
 from watchkeeper.authn.service_accounts import group_names, username
 from watchkeeper.meta.field import go_quote
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Claims = dict[str, Any]
 ALGORITHM = "ES256"
 _BOUND = (("pod", "pods"), ("secret", "secrets"), ("node", "nodes"))
+_AUDITED = "authentication.k8s.io/"
 _INVALIDATED = "service account token has been invalidated"
 _WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
 _MOUNTED_SECONDS = 3607
@@ -137,11 +138,20 @@ class ServiceAccountTokens:
             raise InvalidToken(
                 f"token audiences {_go_list(meant)} is invalid for the target audiences {_go_list(audiences)}"
             )
+        annotations = () if claims.get("aud") else ((f"{_AUDITED}legacy-token", str(claims.get("sub", ""))),)
+        try:
+            recognized = await self._recognized(token, claims, found)
+        except InvalidToken as error:
+            error.annotations = (*annotations, *error.annotations)
+            raise
+        return replace(recognized, annotations=(*annotations, *recognized.annotations))
+
+    async def _recognized(self, token: str, claims: Claims, audiences: tuple[str, ...]) -> Recognized:
         if claims["iss"] == legacy_tokens.ISSUER:
             assert self.find is not None
-            return await legacy_tokens.legacy_account(token, claims, found, self.find, self.note_use)
+            return await legacy_tokens.legacy_account(token, claims, audiences, self.find, self.note_use)
         _check_times(claims)
-        return Recognized(await self._account(claims), found)
+        return Recognized(await self._account(claims), audiences, annotations=_stale(claims))
 
     def _verified(self, token: str) -> Claims | None:
         """The claims, None for another issuer's and for what is no JWT. Raises InvalidToken for a wrong signature."""
@@ -194,6 +204,15 @@ class ServiceAccountTokens:
         deleted = found["metadata"].get("deletionTimestamp")
         if deleted and _parsed(deleted) < time.time() - _LEEWAY_SECONDS:
             raise InvalidToken(f"service account {namespace}/{name} has been deleted" if is_account else _INVALIDATED)
+
+
+def _stale(claims: Claims) -> Annotations:
+    """What is noted of a token that kubelets should have renewed: it holds longer for those who do not reload it."""
+    after, now = (claims.get("kubernetes.io") or {}).get("warnafter"), time.time()
+    if not isinstance(after, int) or not 0 < after < now:
+        return ()
+    text = f"subject: {claims.get('sub', '')}, seconds after warning threshold: {int(now) - after}"
+    return ((f"{_AUDITED}stale-token", text),)
 
 
 def _parsed(timestamp: str) -> float:

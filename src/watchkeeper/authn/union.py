@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.authn.groups import with_authenticated
-from watchkeeper.authn.interface import AudienceAware, InvalidToken, Recognized, TokenAuthenticator
+from watchkeeper.authn.interface import Annotations, AudienceAware, InvalidToken, Recognized, TokenAuthenticator
 from watchkeeper.authn.static_tokens import StaticTokens, token_digest
 from watchkeeper.request.user import User
 
@@ -67,18 +67,20 @@ class TokenUnion:
         wanted = key[1]
         own = tuple(audience for audience in wanted if audience in self._audiences)
         refusals: list[str] = []
+        annotations: Annotations = ()
         for authenticator in authenticators:
             try:
                 found = await _recognized(authenticator, token, wanted, own)
             except InvalidToken as error:
                 refusals += error.args
+                annotations += error.annotations
                 continue
             if found is not None:
                 found = replace(found, user=with_authenticated(found.user))
                 self._remember(key, found)
                 return found
         if refusals:
-            raise InvalidToken(*refusals)
+            raise InvalidToken(*refusals, annotations=annotations)
         return None
 
     def _recall(self, key: _Key) -> Recognized | None:
