@@ -116,6 +116,29 @@ def test_a_silent_client_is_pinged_and_then_cut_off() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("takes", [True, False])
+def test_a_client_is_cut_off_if_it_takes_nothing_not_if_it_is_slow(takes: bool) -> None:
+    limits = replace(DEFAULT_LIMITS, ping_seconds=0.3)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await flooding({**scope, "state": {}}, receive, send)
+
+    async def run() -> bool:
+        async with serving(app, limits) as (listener, port):
+            client = socket.create_connection(("127.0.0.1", port))
+            client.setblocking(False)
+            client.sendall(UPGRADE)
+            for _ in range(60):
+                await asyncio.sleep(0.025)
+                if takes:
+                    await asyncio.get_running_loop().sock_recv(client, 1 << 20)
+            there = bool(listener.connections)
+            client.close()
+            return there
+
+    assert asyncio.run(run()) is takes
+
+
 def test_a_slow_client_holds_up_who_sends_to_it() -> None:
     state: dict[str, int] = {}
 

@@ -225,6 +225,8 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """The client has caught up."""
+        if self._socket is not None:
+            self._socket.alive()
         self._release_drain()
 
     def _release_drain(self) -> None:

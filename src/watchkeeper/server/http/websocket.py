@@ -20,7 +20,8 @@ class WebSocket:
     """Implements `request.exchange.WebSocket` on a connection whose request was answered with 101.
 
     States: open → closed, by either side. A peer that says nothing for a while is pinged, and cut off when it does not
-    answer either. Frames are parsed by wsproto, which only servers with a WebSocket load.
+    answer either, or takes nothing of what waits for it. Frames are parsed by wsproto, which only servers with a
+    WebSocket load.
     """
 
     def __init__(self, connection: Connection, exchange: Exchange) -> None:
@@ -74,12 +75,16 @@ class WebSocket:
         self.closed = True
         self._timer.cancel()
 
+    def alive(self) -> None:
+        """The client has sent something, or taken what it had not for a while."""
+        self._heard = self._loop.time()
+        self._pinged = False
+
     def feed(self, data: bytes) -> None:
         """Take bytes from the client."""
         from wsproto.utilities import RemoteProtocolError
 
-        self._heard = self._loop.time()
-        self._pinged = False
+        self.alive()
         if self.closed:
             return
         try:
@@ -119,7 +124,7 @@ class WebSocket:
             return
         wait = self._heard + self._seconds - self._loop.time()
         if wait <= 0:
-            # A client that takes nothing is asked no more either; that it has to answer holds all the same.
+            # A client that takes nothing is not asked either: it is cut off unless it takes something in the same time.
             if not self._connection.write_paused:
                 from wsproto.events import Ping
 
