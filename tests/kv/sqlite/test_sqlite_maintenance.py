@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from watchkeeper.kv.errors import Compacted, FutureRevision, Incompatible, InUse, Unavailable
+from watchkeeper.kv.errors import Compacted, Corrupt, FutureRevision, Incompatible, InUse, Unavailable
 from watchkeeper.kv.sqlite import SQLiteKV, maintenance
 from watchkeeper.testing.kv_suite.case import delete, put
 
@@ -70,6 +70,29 @@ def test_check_finds_a_damaged_page(tmp_path: Path) -> None:
             file.seek(page * 4096)
             file.write(b"\xee" * 4096)
     assert maintenance.check(path) != []
+
+
+@pytest.mark.parametrize("damage", ["a file cut short", "a row that is gone"])
+def test_nothing_is_made_of_a_damaged_file(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "s.db"
+    make(path)
+    if damage == "a file cut short":
+        os.truncate(path, path.stat().st_size - 1000)
+    else:
+        connection = sqlite3.connect(path)
+        connection.execute("DELETE FROM log WHERE revision = (SELECT revision FROM current WHERE key = x'2f6b3031')")
+        connection.commit()
+        connection.close()
+    before = path.read_bytes()
+    for job in (
+        lambda: maintenance.compact(path),
+        lambda: maintenance.vacuum(path),
+        lambda: maintenance.backup(path, tmp_path / "copy.db"),
+    ):
+        with pytest.raises(Corrupt, match=r"s\.db is damaged .*restore a backup"):
+            job()
+    assert path.read_bytes() == before
+    assert not list(tmp_path.glob("copy*"))
 
 
 def test_compacting_and_vacuuming_shrink_the_file_and_keep_what_is_current(tmp_path: Path) -> None:

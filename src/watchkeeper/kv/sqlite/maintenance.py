@@ -1,6 +1,7 @@
 """What an operator does with the file of a store: look at it, check, compact, shrink and copy it.
 
-`info`, `check` and `backup` may run while a server uses the file; `compact` and `vacuum` need it alone.
+`info`, `check` and `backup` may run while a server uses the file; `compact` and `vacuum` need it alone. What writes a
+file begins with a check: it would keep some damage and hide the rest, and a copy without what was lost is no backup.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TypeVar
 from watchkeeper.kv.errors import Compacted, Corrupt, FutureRevision, Incompatible, Unavailable
 from watchkeeper.kv.sqlite import reading
 from watchkeeper.kv.sqlite.compaction import STEP_ROWS, remove_history
-from watchkeeper.kv.sqlite.failure import translate
+from watchkeeper.kv.sqlite.failure import damaged, translate
 from watchkeeper.kv.sqlite.files import open_file
 from watchkeeper.kv.sqlite.schema import APPLICATION_ID, connect, structural_problems
 
@@ -108,16 +109,22 @@ def check(path: Path) -> list[str]:
     Raises Unavailable when it cannot be opened, Incompatible when it is not a store.
     """
 
-    def read(connection: sqlite3.Connection) -> list[str]:
-        if problems := structural_problems(connection):
-            return problems
-        found = ((int(connection.execute(sql).fetchone()[0]), rule) for rule, sql in _RULES)
-        return [f"{count} {rule}" for count, rule in found if count]
-
     try:
-        return _reading(path, read)
+        return _reading(path, _problems)
     except Corrupt as error:
         return [str(error)]
+
+
+def _problems(connection: sqlite3.Connection) -> list[str]:
+    if problems := structural_problems(connection):
+        return problems
+    found = ((int(connection.execute(sql).fetchone()[0]), rule) for rule, sql in _RULES)
+    return [f"{count} {rule}" for count, rule in found if count]
+
+
+def _require_sound(connection: sqlite3.Connection, path: Path) -> None:
+    if problems := _problems(connection):
+        raise damaged(path, "; ".join(problems[:3]))
 
 
 def compact(path: Path, revision: int = 0) -> int:
@@ -127,6 +134,7 @@ def compact(path: Path, revision: int = 0) -> int:
     """
     file = open_file(_existing(path), "FULL")
     try:
+        _require_sound(file.connection, path)
         at = revision or file.revision
         if at > file.revision:
             raise FutureRevision(file.revision)
@@ -149,6 +157,7 @@ def vacuum(path: Path) -> tuple[int, int]:
     """
     file = open_file(_existing(path), "FULL")
     try:
+        _require_sound(file.connection, path)
         file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         before = path.stat().st_size
         file.connection.execute("VACUUM")
@@ -170,6 +179,7 @@ def backup(path: Path, target: Path) -> None:
     partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
 
     def copy(connection: sqlite3.Connection) -> None:
+        _require_sound(connection, path)
         os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         connection.execute("VACUUM INTO ?", (str(partial),))
 

@@ -140,10 +140,20 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration] = MI
 
 def structural_problems(connection: sqlite3.Connection, limit: int = 100) -> list[str]:
     """What SQLite finds wrong with the file, a line each; empty when it is sound. Reads all of it."""
-    found: list[str] = []
+    found = _cut_short(connection)
+    if found:
+        return found
     for row in connection.execute(f"PRAGMA integrity_check({limit})"):
         found.extend(line for line in str(row[0]).splitlines() if not line.startswith("***"))
     return [] if found == ["ok"] else found
+
+
+def _cut_short(connection: sqlite3.Connection) -> list[str]:
+    """A file that ends within a page, which SQLite reads as if zeros followed."""
+    [size] = connection.execute("PRAGMA page_size").fetchone()
+    path = Path(connection.execute("PRAGMA database_list").fetchone()[2])
+    beyond = path.stat().st_size % size
+    return [f"the file ends after {beyond} bytes of a page of {size}"] if beyond else []
 
 
 def check_structure(connection: sqlite3.Connection) -> None:
