@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -106,6 +109,41 @@ def test_what_stores_nothing_works(database: Path) -> None:
         assert server.request("POST", reviews, review)["status"]["allowed"] is True
         assert server.request("POST", token, {"spec": {}})["status"]["token"]
         assert server.request("GET", f"{NAMESPACED}/configmaps/c")["data"] == {"a": "1"}
+
+
+SNAPSHOT = """
+mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 77
+cd "$1" && {
+    $2 -m watchkeeper db info kept.db && $2 -m watchkeeper db check kept.db
+    $2 -m watchkeeper db backup kept.db "$3/copy.db"
+    $2 -m watchkeeper export -n default --storage sqlite:kept.db
+    $2 -m watchkeeper db compact kept.db
+    $2 -m watchkeeper serve --storage sqlite:kept.db --data-dir "$3/data" --port 0
+}
+"""
+
+
+def test_a_file_on_a_file_system_that_is_read_only_is_read(
+    database: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder, other = database.parent, tmp_path_factory.mktemp("other")
+    for left in folder.glob("kept.db-*"):
+        left.unlink()
+    command = ["unshare", "-rm", "sh", "-c", SNAPSHOT, "sh", str(folder), sys.executable, str(other)]
+    environment = {**os.environ, "TMPDIR": str(other)}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    except FileNotFoundError:
+        pytest.skip("there is no unshare")
+    if "unshare" in done.stderr or done.returncode == 77:
+        pytest.skip(f"nothing can be mounted: {done.stderr}")
+    assert "kept.db: sound" in done.stdout
+    assert f"{other}/copy.db holds a copy of kept.db" in done.stdout
+    assert "kind: ConfigMap" in done.stdout
+    assert "kept.db-lock: Read-only file system" in done.stderr
+    assert "is not writable; choose another with --storage" in done.stderr
+    assert rows(other / "copy.db") == rows(database)
+    assert not list(other.glob("watchkeeper-copy-*"))
 
 
 def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import tempfile
 from pathlib import Path
 
 from watchkeeper.aio.backoff import Backoff
 from watchkeeper.kv.errors import AccessDenied, Corrupt, KVError
 from watchkeeper.kv.etcd.config import EtcdConfig
 from watchkeeper.kv.interface import KV
+from watchkeeper.kv.read_only import ReadOnlyKV
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.options import ServeOptions
@@ -43,16 +45,42 @@ async def open_storage(options: ServeOptions) -> KV:
 
 
 def _open_sqlite(path: Path, *, read_only: bool) -> KV:
+    from watchkeeper.kv.sqlite.schema import may_write_beside
     from watchkeeper.kv.sqlite.store import SQLiteKV
 
     if not read_only:
-        make_private_dir(path.parent)
+        make_private_dir(path.parent, "--storage")
     elif not path.exists() or not path.stat().st_size:
         raise StartupError(f"{path}: there is nothing to read")
     try:
+        if read_only and not may_write_beside(path):
+            return _CopiedKV(path)
         return SQLiteKV.open(path, upkeep=not read_only)
     except KVError as error:
         raise StartupError(str(error)) from error
+
+
+class _CopiedKV(ReadOnlyKV):
+    """A SQLite file from where nothing can be written, such as a mounted snapshot: its copy is read."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises KVError."""
+        from watchkeeper.kv.sqlite.maintenance import backup
+        from watchkeeper.kv.sqlite.store import SQLiteKV
+
+        self._directory = tempfile.TemporaryDirectory(prefix="watchkeeper-copy-")
+        copy = Path(self._directory.name, path.name)
+        try:
+            backup(path, copy)
+            super().__init__(SQLiteKV.open(copy, upkeep=False))
+        except BaseException:
+            self._directory.cleanup()
+            raise
+
+    async def close(self) -> None:
+        """Close and remove the copy."""
+        await super().close()
+        self._directory.cleanup()
 
 
 async def _open_etcd(url: str, options: ServeOptions) -> KV:

@@ -12,14 +12,17 @@ from watchkeeper.server.errors import StartupError
 PRIVATE = 0o600
 
 
-def make_private_dir(path: Path) -> None:
-    """Make a directory for its owner alone, if it is not there. Raises StartupError when that fails or it is closed."""
+def make_private_dir(path: Path, option: str = "--data-dir") -> None:
+    """Make a directory for its owner alone, if it is not there. Raises StartupError when that fails or it is closed.
+
+    `option` is what names it.
+    """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StartupError(f"cannot make the directory {path}: {error.strerror}") from error
     if not os.access(path, os.W_OK | os.X_OK):
-        raise StartupError(f"the directory {path} is not writable; choose another with --data-dir")
+        raise StartupError(f"the directory {path} is not writable; choose another with {option}")
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -185,3 +185,10 @@ def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="no such file"):
         maintenance.compact(tmp_path / "missing.db")
     assert not (tmp_path / "missing.db").exists()
+
+
+@pytest.mark.parametrize("name", [".", "/"])
+def test_a_directory_is_told(name: str) -> None:
+    for job in (maintenance.info, maintenance.check, maintenance.compact, maintenance.vacuum):
+        with pytest.raises(Unavailable, match="it is a directory"):
+            job(Path(name))

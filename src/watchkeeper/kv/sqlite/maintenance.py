@@ -43,7 +43,7 @@ class FileInfo:
 
 def info(path: Path) -> FileInfo:
     """Facts of the file. Raises Unavailable, Corrupt, Incompatible."""
-    wal = path.with_name(path.name + "-wal")
+    wal = _existing(path).with_name(path.name + "-wal")
     wal_size = wal.stat().st_size if wal.exists() else 0
 
     def read(connection: sqlite3.Connection) -> FileInfo:

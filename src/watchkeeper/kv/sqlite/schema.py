@@ -8,6 +8,7 @@ it may have been compacted away.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
@@ -77,8 +78,14 @@ MIGRATIONS: tuple[Migration, ...] = (_execute_all(_VERSION_1),)
 
 
 def connect(path: Path, *, read_only: bool = False, timeout: float = 5.0) -> sqlite3.Connection:
-    """A connection in autocommit mode that may move between threads. `timeout`: seconds to wait for others' locks."""
+    """A connection in autocommit mode that may move between threads. `timeout`: seconds to wait for others' locks.
+
+    To read, SQLite makes files beside the store. Where it cannot, and nobody has left any there, it has to be told that
+    nobody writes.
+    """
     mode = "ro" if read_only else "rw"
+    if read_only and not may_write_beside(path) and not any(beside.exists() for beside in _beside(path)):
+        mode += "&immutable=1"
     connection = sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?mode={mode}",
         uri=True,
@@ -89,6 +96,15 @@ def connect(path: Path, *, read_only: bool = False, timeout: float = 5.0) -> sql
     )
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
+
+
+def may_write_beside(path: Path) -> bool:
+    """Whether there can be new files in the folder of the store."""
+    return os.access(path.absolute().parent, os.W_OK | os.X_OK)
+
+
+def _beside(path: Path) -> tuple[Path, Path]:
+    return path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
 
 
 def set_up_writer(connection: sqlite3.Connection, synchronous: Synchronous) -> None:
