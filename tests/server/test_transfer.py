@@ -95,6 +95,10 @@ def names(objects: list[dict[str, Any]]) -> list[str]:
     return [f"{obj['kind']}/{obj['metadata']['name']}" for obj in objects]
 
 
+def config_map(name: str, value: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"k": value}}
+
+
 def check_copy(server: Handle, *, secret: bool) -> None:
     assert server.request("GET", "/api/v1/namespaces/shop")["metadata"]["labels"]["team"] == "a"
     assert server.request("GET", f"{CONFIG_MAPS}/c")["data"] == OBJECTS[1][1]["data"]
@@ -110,7 +114,7 @@ def test_everything_is_exported_and_another_server_takes_it(tmp_path: Path, caps
     with serving() as server:
         fill(server)
         assert run(server, "export", "--all", "-o", str(tmp_path / "all.yaml")) == 0
-        assert "without 1 secrets (--include-secrets)" in capsys.readouterr().err
+        assert "without 1 secret (--include-secrets)" in capsys.readouterr().err
         assert run(server, "export", "--all", "--include-secrets", "-o", str(tmp_path / "all")) == 0
     found = documents((tmp_path / "all.yaml").read_text())
     assert names(found)[:2] == ["Namespace/shop", "CustomResourceDefinition/carts.shop.example.com"]
@@ -297,9 +301,87 @@ def test_a_dry_run_changes_nothing_and_what_fails_does_not_stop_the_rest(
         assert server.request("GET", configmaps)["items"] == []
         assert run(server, "import", str(path)) == 1
         told = capsys.readouterr().err
-        assert "1 objects applied, 2 failed" in told
+        assert "1 object applied, 2 failed" in told
         assert "watchkeeper: Thing x" in told
         assert server.request("GET", f"{configmaps}/good")["data"] == {"a": "b"}
+
+
+TWICE = {"containers": [{"name": "c", "image": "i", "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}]}
+
+
+def test_what_applying_cannot_tell_apart_is_taken_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifests = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "twice", "namespace": "shop"}, "spec": TWICE},
+    ]
+    path = tmp_path / "some.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+    pods = "/api/v1/namespaces/shop/pods"
+    with serving() as server:
+        assert run(server, "import", "--dry-run", str(path)) == 0
+        assert "1 object applied (dry run), 1 not judged" in capsys.readouterr().err
+        for image in ("i", "another"):
+            TWICE["containers"][0]["image"] = image
+            path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+            assert run(server, "import", str(path)) == 0
+            [container] = server.request("GET", f"{pods}/twice")["spec"]["containers"]
+            assert container["image"] == image
+            assert [variable["value"] for variable in container["env"]] == ["1", "2"]
+        assert run(server, "import", "--dry-run", str(path)) == 0
+
+
+def test_what_others_were_not_subject_to_comes_after_them(tmp_path: Path) -> None:
+    limits = {"limits": [{"type": "Container", "default": {"cpu": "1"}, "max": {"cpu": "1"}}]}
+    pod = {"containers": [{"name": "c", "image": "i"}]}
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    default_class = {"name": "c", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    default_ingress = {"name": "i", "annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}}
+    made = [
+        ("/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}, "spec": pod}),
+        ("/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": "v"}, "spec": claim}),
+        ("/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+         {"metadata": {"name": "w"}, "spec": {"defaultBackend": backend}}),
+        ("/api/v1/namespaces/default/limitranges", {"metadata": {"name": "l"}, "spec": limits}),
+        ("/apis/storage.k8s.io/v1/storageclasses", {"metadata": default_class, "provisioner": "a.b/c"}),
+        ("/apis/networking.k8s.io/v1/ingressclasses",
+         {"metadata": default_ingress, "spec": {"controller": "a.b/c"}}),
+    ]  # fmt: skip
+    with serving() as server:
+        for path, obj in made:
+            server.request("POST", path, obj)
+        assert run(server, "export", "--all", "-o", str(tmp_path / "all.yaml")) == 0
+    with serving() as server:
+        assert run(server, "import", str(tmp_path / "all.yaml")) == 0
+        for path, obj in made:
+            assert server.request("GET", f"{path}/{obj['metadata']['name']}")
+        [pod_path, claim_path, ingress_path] = (f"{path}/{obj['metadata']['name']}" for path, obj in made[:3])
+        assert server.request("GET", pod_path)["spec"]["containers"][0]["resources"] == {}
+        assert "storageClassName" not in server.request("GET", claim_path)["spec"]
+        assert "ingressClassName" not in server.request("GET", ingress_path)["spec"]
+
+
+def test_a_file_is_written_as_a_whole_or_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_text("before")
+    path.chmod(0o640)
+    with pytest.raises(UnicodeEncodeError):
+        write_manifests([config_map("c", "\ud800")], str(path), private=False)
+    assert path.read_text() == "before"
+    link = tmp_path / "link.yaml"
+    link.symlink_to(path)
+    assert write_manifests([config_map("c", "v")], str(link), private=False) == 1
+    assert link.is_symlink()
+    assert names(documents(path.read_text())) == ["ConfigMap/c"]
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert sorted(tmp_path.iterdir()) == [path, link]
+
+
+def test_manifests_of_an_earlier_export_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_manifests([config_map("a", "v"), config_map("b", "v")], str(tmp_path / "all"), private=False)
+    assert capsys.readouterr().err == ""
+    write_manifests([config_map("a", "v")], str(tmp_path / "all"), private=False)
+    assert "all has 1 other manifest, which an import would apply, too" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from watchkeeper.registry.export import export, is_exportable
-from watchkeeper.server.transfer.interface import Object, Source, Unreadable, Unserved, tell
+from watchkeeper.server.transfer.interface import Object, Source, Unreadable, Unserved, counted, tell
 from watchkeeper.server.transfer.manifests import write_manifests
 from watchkeeper.server.transfer.order import group_kind
 
@@ -38,6 +38,6 @@ class Export:
             else:
                 manifests.append(export(found))
         count = write_manifests(manifests, self.target, private=self.include_secrets)
-        left_out = f", without {secrets} secrets (--include-secrets)" if secrets else ""
-        tell(f"{count} objects exported{left_out}")
+        left_out = f", without {counted(secrets, 'secret')} (--include-secrets)" if secrets else ""
+        tell(f"{counted(count, 'object')} exported{left_out}")
         return 1 if unreadable else 0

@@ -12,13 +12,15 @@ from watchkeeper.aio.together import together
 from watchkeeper.client.dynamic import APPLY_PATCH, DynamicClient, ResourceClient
 from watchkeeper.client.errors import ClientError
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.server.transfer.interface import Object, TransferError, tell
+from watchkeeper.server.transfer.interface import Object, TransferError, counted, tell
 from watchkeeper.server.transfer.order import DEFINITION, NAMESPACE, group_kind, rank
 
 MANAGER = "watchkeeper-import"
 _AT_A_TIME = 16
 _ESTABLISHED_SECONDS = 30.0
 _POLL_SECONDS = 0.1
+_AMBIGUOUS = "duplicate entries for key"
+"""What a server says of a list, such as a container's variables, in which a key occurs twice: that may be stored."""
 
 
 class Import:
@@ -44,7 +46,7 @@ class Import:
                 await self._wait_for(wave)
         failed = f", {self._failed} failed" if self._failed else ""
         left = f", {self._open} not judged: their namespaces or definitions are to come first" if self._open else ""
-        tell(f"{self._applied} objects applied{' (dry run)' if self._dry_run else ''}{failed}{left}")
+        tell(f"{counted(self._applied, 'object')} applied{' (dry run)' if self._dry_run else ''}{failed}{left}")
         return 1 if self._failed else 0
 
     async def _apply(self, obj: Object) -> None:
@@ -53,12 +55,11 @@ class Import:
         meta = obj["metadata"]
         for name in ("managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"):
             meta.pop(name, None)
-        query = {"fieldManager": MANAGER, "force": "true", **({"dryRun": "All"} if self._dry_run else {})}
         try:
             resource = await self._resource(obj)
             if resource.namespace:
                 meta["namespace"] = resource.namespace
-            await resource.patch(meta["name"], obj, content_type=APPLY_PATCH, **query)
+            await self._write(resource, obj, **({"dryRun": "All"} if self._dry_run else {}))
         except ApiError as error:
             if self._is_to_come(error, obj):
                 self._open += 1
@@ -70,6 +71,26 @@ class Import:
             raise TransferError(str(error)) from error
         else:
             self._applied += 1
+
+    async def _write(self, resource: ResourceClient, obj: Object, **query: str) -> None:
+        """Apply it, or, as lists may have elements that applying cannot tell apart, put it there as a whole."""
+        name = obj["metadata"]["name"]
+        try:
+            await resource.patch(name, obj, content_type=APPLY_PATCH, fieldManager=MANAGER, force="true", **query)
+            return
+        except ApiError as error:
+            if _AMBIGUOUS not in str(error):
+                raise
+        query["fieldManager"] = MANAGER
+        try:
+            found = await resource.get(name)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            await resource.create(obj, **query)
+        else:
+            version = found["metadata"]["resourceVersion"]
+            await resource.update({**obj, "metadata": {**obj["metadata"], "resourceVersion": version}}, **query)
 
     async def _resource(self, obj: Object) -> ResourceClient:
         namespace = obj["metadata"].get("namespace") or self._client.rest.config.namespace

@@ -15,6 +15,11 @@ def tell(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, such as `1 object` or `2 objects`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 class TransferError(Exception):
     """It cannot be done at all. The message is one line for the operator."""
 

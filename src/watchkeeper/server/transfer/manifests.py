@@ -13,7 +13,7 @@ from typing import Any
 
 from watchkeeper.apis.validation.names import is_path_segment_name
 from watchkeeper.runtime.yaml import YamlError, dump_yaml, load_yaml
-from watchkeeper.server.transfer.interface import Object, TransferError
+from watchkeeper.server.transfer.interface import Object, TransferError, counted, tell
 from watchkeeper.server.transfer.order import group_kind, place
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -46,9 +46,13 @@ def _is_no_directory(path: Path) -> bool:
 
 def _write_each(objects: Sequence[Object], directory: Path, *, private: bool) -> None:
     # All places are known before anything is written.
-    for path, obj in [(directory / _place_of(obj), obj) for obj in objects]:
+    places = {directory / _place_of(obj): obj for obj in objects}
+    for path, obj in places.items():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
         _write(path, _text([obj], ".yaml"), private=private)
+    others = sum(path not in places for path in _files(directory)) if directory.is_dir() else 0
+    if others:
+        tell(f"watchkeeper: {directory} has {counted(others, 'other manifest')}, which an import would apply, too")
 
 
 def _place_of(obj: Object) -> Path:
@@ -67,11 +71,32 @@ def _segment(name: str) -> str:
 
 
 def _write(path: Path, text: str, *, private: bool) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE if private else _PUBLIC)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        if private and stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.fchmod(descriptor, _PRIVATE)  # it may have been there; a device stays everybody's
-        file.write(text)
+    """Write a file, which is there with all that was to be in it, or as it was."""
+    replaced = path.resolve()
+    is_open_already = path.is_relative_to("/dev") or path.is_relative_to("/proc")
+    if is_open_already or _is_special(path) or not os.access(replaced.parent, os.W_OK | os.X_OK):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE if private else _PUBLIC)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            if private and stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.fchmod(descriptor, _PRIVATE)  # it may have been there; a device stays everybody's
+            file.write(text)
+        return
+    path = replaced
+    partial = path.with_name(f".{path.name[:200]}.{os.getpid()}")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE if private else _PUBLIC)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            if not private and path.exists():
+                os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+            file.write(text)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file()
 
 
 def _text(objects: Sequence[Object], suffix: str) -> str:

@@ -13,10 +13,7 @@ _EARLY = (
     DEFINITION,
     ("scheduling.k8s.io", "PriorityClass"),
     ("node.k8s.io", "RuntimeClass"),
-    ("storage.k8s.io", "StorageClass"),
     ("storage.k8s.io", "CSIDriver"),
-    ("", "ResourceQuota"),
-    ("", "LimitRange"),
     ("", "ServiceAccount"),
     ("rbac.authorization.k8s.io", "ClusterRole"),
     ("rbac.authorization.k8s.io", "Role"),
@@ -28,8 +25,17 @@ _EARLY = (
     ("", "PersistentVolumeClaim"),
     ("", "Service"),
 )
-_LATE = ("admissionregistration.k8s.io",)
-"""What would judge, or stop, the others."""
+_LATE = frozenset(
+    {
+        ("storage.k8s.io", "StorageClass"),
+        ("networking.k8s.io", "IngressClass"),
+        ("", "LimitRange"),
+        ("", "ResourceQuota"),
+    }
+)
+"""What fills in, bounds or counts others when they are written: those that are there have not been subject to it."""
+_LAST = "admissionregistration.k8s.io"
+"""The group of what would judge, or stop, the others."""
 _RANKS = {kind: rank for rank, kind in enumerate(_EARLY)}
 
 
@@ -41,7 +47,9 @@ def group_kind(obj: Mapping[str, Any]) -> tuple[str, str]:
 def rank(obj: Mapping[str, Any]) -> int:
     """The lower, the earlier."""
     kind = group_kind(obj)
-    if kind[0] in _LATE:
+    if kind[0] == _LAST:
+        return len(_EARLY) + 2
+    if kind in _LATE:
         return len(_EARLY) + 1
     return _RANKS.get(kind, len(_EARLY))
 
