@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from watchkeeper.server.errors import StartupError
-from watchkeeper.testing import RequestFailed, Server
+from watchkeeper.testing import RequestFailed, Server, ServerProcess
 
 
 def test_a_server_answers_while_its_block_lasts_and_leaves_nothing():
@@ -30,6 +30,64 @@ def test_a_server_serves_async_tests_too():
             return answer["major"]
 
     assert asyncio.run(run()) == "1"
+
+
+@pytest.mark.parametrize("kind", [Server, ServerProcess])
+def test_a_server_has_all_that_its_handle_has_while_it_runs(kind: type[Server] | type[ServerProcess]):
+    server = kind()
+    with pytest.raises(RuntimeError, match="is not running"):
+        _ = server.url
+    handle = server.start()
+    try:
+        with pytest.raises(RuntimeError, match="running already"):
+            server.start()
+        for name in ("url", "token", "kubeconfig", "ca_pem", "env"):
+            assert getattr(server, name) == getattr(handle, name)
+        assert server.ssl_context().get_ca_certs()
+        with server.namespace() as name:
+            partial = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
+            found = server.request("GET", f"/api/v1/namespaces/{name}", headers=partial)
+            assert found["kind"] == "PartialObjectMetadata"
+    finally:
+        server.stop()
+    with pytest.raises(RuntimeError, match="is not running"):
+        _ = server.kubeconfig
+
+
+def test_an_answer_that_is_no_json_is_text_and_a_refusal_says_why():
+    with Server() as server:
+        assert server.request("GET", "/livez") == "ok"
+        assert "apiserver_request_total" in server.request("GET", "/metrics")
+        assert server.request("GET", "/openid/v1/jwks")["keys"]
+        with pytest.raises(RequestFailed) as refused:
+            server.request("GET", "/api/v1/namespaces/none")
+        assert str(refused.value) == 'GET /api/v1/namespaces/none: 404: namespaces "none" not found'
+        with pytest.raises(RequestFailed) as refused:
+            server.request("GET", "/nothing")
+        assert (str(refused.value), refused.value.answer) == (
+            "GET /nothing: 404: 404 page not found",
+            "404 page not found\n",
+        )
+
+
+@pytest.mark.parametrize("kind", [Server, ServerProcess])
+def test_a_start_that_nobody_waits_for_any_more_leaves_nothing(kind: type[Server] | type[ServerProcess]):
+    class Observed(kind):
+        def start(self):
+            self.started = super().start()
+            return self.started
+
+    async def run():
+        server = Observed()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01), server:
+                pass
+        return server
+
+    server = asyncio.run(run())
+    assert not server.started.kubeconfig.parent.exists()
+    with pytest.raises(RuntimeError, match="is not running"):
+        _ = server.url
 
 
 def test_two_servers_share_nothing_but_their_authority():

@@ -69,4 +69,11 @@ def test_a_process_that_cannot_start_says_why():
 
 def test_options_become_flags():
     options = {"insecure_http": True, "anonymous_auth": False, "controllers": (), "port": 0, "tls_cert": None}
-    assert flags(options) == ["--insecure-http", "--no-anonymous-auth", "--controllers=", "--port=0"]
+    options["service_cluster_ip_range"] = (Path("10.0.0.0"), 24)
+    assert flags(options) == [
+        "--insecure-http",
+        "--no-anonymous-auth",
+        "--controllers=",
+        "--port=0",
+        "--service-cluster-ip-range=10.0.0.0,24",
+    ]

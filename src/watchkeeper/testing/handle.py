@@ -21,9 +21,10 @@ class RequestFailed(Exception):
     """The server refused; `status` is the HTTP code, `answer` the Status that it sent, or whatever else it said."""
 
     def __init__(self, method: str, path: str, status: int, body: str) -> None:
-        super().__init__(f"{method} {path}: {status}: {body}")
         self.status = status
         self.answer: Any = _parsed(body)
+        message = self.answer.get("message") if isinstance(self.answer, dict) else None
+        super().__init__(f"{method} {path}: {status}: {message or body.strip()}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,9 @@ class Handle:
         return ssl.create_default_context(cadata=self.ca_pem)
 
     def request(self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None) -> Any:
-        """Send one request as the administrator; returns the JSON of the answer. Raises RequestFailed.
+        """Send one request as the administrator; returns the answer: what its JSON holds, or its text.
 
-        A PATCH is a JSON merge patch unless `headers` have another Content-Type.
+        Raises RequestFailed. A PATCH is a JSON merge patch unless `headers` have another Content-Type.
         """
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=method)
@@ -60,7 +61,8 @@ class Handle:
         context = self.ssl_context() if self.url.startswith("https") else None
         try:
             with urllib.request.urlopen(request, timeout=_REQUEST_SECONDS, context=context) as answer:
-                return json.loads(answer.read())
+                found = answer.read().decode()
+                return json.loads(found) if answer.headers.get_content_type().endswith("json") else found
         except urllib.error.HTTPError as error:
             raise RequestFailed(method, path, error.code, error.read().decode(errors="replace")) from None
 

@@ -12,22 +12,21 @@ import asyncio
 import contextlib
 import threading
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.testing import certificates
 from watchkeeper.testing.directory import TemporaryDirectory
 from watchkeeper.testing.handle import Handle
+from watchkeeper.testing.running import Running
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 30.0
 _GRACE_SECONDS = 1.0
 
 
-class Server:
+class Server(Running):
     """`with` or `async with`: enter to start, leave to stop. Options are those of `ServeOptions`.
 
     Entering gives a `Handle`; its attributes are the server's own too. Several servers can run at a time.
@@ -39,47 +38,9 @@ class Server:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
-        self._handle: Handle | None = None
 
     def __repr__(self) -> str:
         return f"<testing.Server {self._handle.url if self._handle is not None else 'not running'}>"
-
-    # -- what it is reached by --------------------------------------------------------------------------------------
-
-    @property
-    def handle(self) -> Handle:
-        """How the server is reached. Raises RuntimeError when it does not run."""
-        if self._handle is None:
-            raise RuntimeError("the server is not running")
-        return self._handle
-
-    @property
-    def url(self) -> str:
-        """Its address."""
-        return self.handle.url
-
-    @property
-    def token(self) -> str:
-        """A bearer token of group system:masters."""
-        return self.handle.token
-
-    @property
-    def kubeconfig(self) -> Path:
-        """A kubeconfig file for it."""
-        return self.handle.kubeconfig
-
-    @property
-    def env(self) -> dict[str, str]:
-        """What to add to the environment of kubectl and of client libraries."""
-        return self.handle.env
-
-    def request(self, method: str, path: str, body: Any = None) -> Any:
-        """Send one request as the administrator; see `Handle.request`."""
-        return self.handle.request(method, path, body)
-
-    def namespace(self, prefix: str = "test") -> AbstractContextManager[str]:
-        """A new, empty namespace; see `Handle.namespace`."""
-        return self.handle.namespace(prefix)
 
     # -- start and stop ---------------------------------------------------------------------------------------------
 
@@ -111,22 +72,6 @@ class Server:
         if self._directory is not None:
             self._directory.remove()
             self._directory = None
-
-    def __enter__(self) -> Handle:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    async def __aenter__(self) -> Handle:
-        return await asyncio.to_thread(self.start)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await asyncio.to_thread(self.stop)
 
     # -- on the thread ------------------------------------------------------------------------------------------------
 

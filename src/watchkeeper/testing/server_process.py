@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from watchkeeper.testing.handle import Handle
+from watchkeeper.testing.running import Running
 
 _STOP_SECONDS = 15.0
 
 
-class ServerProcess:
+class ServerProcess(Running):
     """`with` or `async with`: enter to start, leave to stop. Options are those of `ServeOptions`.
+
+    Entering gives a `Handle`; its attributes are the server's own too.
 
     The child holds the read end of a pipe and stops when the write end is closed, which the system does when this
     process dies; it removes its data directory itself.
@@ -41,6 +42,8 @@ class ServerProcess:
 
     def start(self) -> Handle:
         """Start, and wait until it answers. Raises RuntimeError with what the server said when it does not."""
+        if self._process is not None:
+            raise RuntimeError("the server is running already")
         command = [sys.executable, "-m", "watchkeeper.testing.child", *flags(self._options)]
         # A file, not a pipe: nobody reads it while the server runs, and a full pipe would stop the server.
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
@@ -55,11 +58,13 @@ class ServerProcess:
             self.stop()
             raise RuntimeError(f"the server did not start: {said.strip()}")
         told = json.loads(line)
-        return Handle(told["url"], told["token"], Path(told["kubeconfig"]), told["ca"])
+        self._handle = Handle(told["url"], told["token"], Path(told["kubeconfig"]), told["ca"])
+        return self._handle
 
     def stop(self) -> None:
         """Stop, and wait until it has. Idempotent."""
         process, self._process = self._process, None
+        self._handle = None
         if process is None:
             return
         try:
@@ -75,22 +80,6 @@ class ServerProcess:
         descriptor = self._log.fileno()
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors="replace")
 
-    def __enter__(self) -> Handle:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    async def __aenter__(self) -> Handle:
-        return await asyncio.to_thread(self.start)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await asyncio.to_thread(self.stop)
-
 
 def flags(options: dict[str, Any]) -> list[str]:
     """Options as they stand on a command line. Raises TypeError for objects that cannot stand there."""
@@ -100,7 +89,7 @@ def flags(options: dict[str, Any]) -> list[str]:
         if isinstance(value, bool):
             found.append(flag if value else flag.replace("--", "--no-", 1))
         elif isinstance(value, (tuple, list)):
-            found.append(f"{flag}={','.join(value)}")
+            found.append(f"{flag}={','.join(map(str, value))}")
         elif value is not None:
             if not isinstance(value, (str, int, float, Path)):
                 raise TypeError(
