@@ -47,18 +47,24 @@ class DeviceAccess(BasePlugin):
 
     def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         """Look into new claims and templates, and into what is written to the status of a claim."""
+        if attributes.subresource == ("" if attributes.operation is Operation.CREATE else "status"):
+            return self._judge(attributes)
+        return None
+
+    async def _judge(self, attributes: Attributes) -> None:
+        _refuse(attributes, await self.faults(attributes))
+
+    async def faults(self, attributes: Attributes) -> Sequence[FieldError]:
+        """What somebody may not give out."""
         assert attributes.obj is not None
         if attributes.operation is Operation.CREATE and not attributes.subresource:
             path = _admin_access(_requests(attributes), "spec.devices.requests")
-            return self._judge(attributes, path) if path else None
+            return await self._admin_errors(attributes, path) if path else []
         if attributes.operation is Operation.UPDATE and attributes.subresource == "status":
-            return self._judge_status(attributes, _Change.of(attributes))
-        return None
+            return await self._status_faults(attributes, _Change.of(attributes))
+        return []
 
-    async def _judge(self, attributes: Attributes, path: str) -> None:
-        _refuse(attributes, await self._admin_errors(attributes, path))
-
-    async def _judge_status(self, attributes: Attributes, change: _Change) -> None:
+    async def _status_faults(self, attributes: Attributes, change: _Change) -> Sequence[FieldError]:
         found: list[FieldError] = []
         if path := change.admin_access():
             found += await self._admin_errors(attributes, path)
@@ -74,7 +80,7 @@ class DeviceAccess(BasePlugin):
             if (refused := await self._driver_refusal(attributes, verbs, driver)) is not None:
                 need = f'resource="resourceclaims/driver", verb="[{" ".join(verbs)}]" permission'
                 found.append(forbidden("status.devices", f"changing status.devices requires {need}: {refused.message}"))
-        _refuse(attributes, found)
+        return found
 
     async def _admin_errors(self, attributes: Attributes, path: str) -> list[FieldError]:
         try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from watchkeeper.meta.field import FieldError
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind, GroupVersionResource
 from watchkeeper.request.user import User
 
@@ -148,6 +149,17 @@ class BasePlugin:
         return None
 
 
+@runtime_checkable
+class Finder(Protocol):
+    """A plugin whose refusals are told together with what breaks the rules of the kind, and before that."""
+
+    resources: frozenset[GroupResource]
+
+    async def faults(self, attributes: Attributes) -> Sequence[FieldError]:
+        """What it has against a write."""
+        ...
+
+
 _Step = Callable[[Attributes], "Awaitable[None] | None"]
 _Steps = tuple[tuple[_Step, ...], tuple[_Step, ...]]
 """What may change, and what may refuse, writes of one kind."""
@@ -162,6 +174,14 @@ class Chain:
         self.deep = frozenset(op for op in Operation if any(op in p.operations and _is_deep(p) for p in plugins))
         """The operations whose objects must not share anything with others."""
         self._steps: dict[tuple[Operation, GroupVersionResource], _Steps] = {}
+        self._finders: dict[GroupResource, tuple[Finder, ...]] = {}
+        for finder in (plugin for plugin in plugins if isinstance(plugin, Finder)):
+            for resource in finder.resources:
+                self._finders[resource] = (*self._finders.get(resource, ()), finder)
+
+    def finders(self, resource: GroupResource) -> Sequence[Finder]:
+        """Who has more to say of writes that break the rules of a resource."""
+        return self._finders.get(resource, ())
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         """Let every plugin change the object, and all of them once more if one asks for that.

@@ -37,6 +37,8 @@ class ApiError(Exception):
         """What else is told there: a webhook's Status may say something."""
         self.outcome = "Failure"
         """The `status` of the Status."""
+        self.faults: tuple[FieldError, ...] = ()
+        """Of an invalid object: what is wrong with it."""
 
     def status(self) -> dict[str, Any]:
         """The metav1.Status to send."""
@@ -111,12 +113,14 @@ def conflict(resource: GroupResource, name: str, why: str) -> ApiError:
 def invalid(kind: GroupKind, name: str, errors: Sequence[FieldError]) -> ApiError:
     """422: the object breaks rules; one cause for each."""
     causes = [e.cause() for e in errors]
-    return ApiError(
+    error = ApiError(
         422,
         "Invalid",
         f"{kind} {go_quote(name)} is invalid: {aggregate(errors)}" if errors else f"{kind} {go_quote(name)} is invalid",
         details=_details(name, kind.group, kind.kind, causes=causes),
     )
+    error.faults = tuple(errors)
+    return error
 
 
 def bad_request(message: str) -> ApiError:

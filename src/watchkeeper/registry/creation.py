@@ -7,7 +7,7 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.registry.errors import to_api_error
 from watchkeeper.registry.metadata import ensure_namespace
 from watchkeeper.registry.names import generate_name
-from watchkeeper.registry.rest import Context, CreateOptions, Object, Result
+from watchkeeper.registry.rest import Complete, Context, CreateOptions, Object, Result
 from watchkeeper.registry.stored_resource import StoredResource
 from watchkeeper.registry.transaction import NOTHING_HELD, Transaction, is_uncertain
 from watchkeeper.storage import errors as storage_errors
@@ -36,7 +36,10 @@ async def create_named(store: StoredResource, ctx: Context, obj: Object, options
     try:
         # Admission may have moved it since the request was read.
         ensure_namespace(obj["metadata"], ctx.namespace if store.strategy.namespaced else "")
-        store.strategy.before_create(ctx, obj)
+        try:
+            store.strategy.before_create(ctx, obj)
+        except ApiError as refusal:
+            raise await completed(refusal, options.complete, obj) from None
         if held is not NOTHING_HELD:
             await held.secure()
         if options.validate is not None:
@@ -50,6 +53,11 @@ async def create_named(store: StoredResource, ctx: Context, obj: Object, options
         raise
     held.commit()
     return stored
+
+
+async def completed(refusal: ApiError, complete: Complete | None, obj: Object, old: Object | None = None) -> ApiError:
+    """What to refuse an object with that breaks its kind's rules."""
+    return await complete(refusal, obj, old) if complete is not None and refusal.faults else refusal
 
 
 def begin_create(store: StoredResource, obj: Object, *, dry_run: bool) -> Transaction:

@@ -38,6 +38,8 @@ class Context:
 ValidateCreate = Callable[[Object], Awaitable[None]]
 ValidateUpdate = Callable[[Object, Object], Awaitable[None]]
 ValidateDelete = Callable[[Object], Awaitable[None]]
+Complete = Callable[[ApiError, Object, "Object | None"], Awaitable[ApiError]]
+"""The refusal of an invalid object (its old state, if any) -> the refusal with what else is wrong with it."""
 
 
 @value(kw_only=True)
@@ -46,6 +48,7 @@ class CreateOptions:
 
     dry_run: bool = False
     validate: ValidateCreate | None = None
+    complete: Complete | None = None
 
 
 class UpdatedObject(Protocol):
@@ -74,6 +77,7 @@ class UpdateOptions:
     force_allow_create: bool = False
     validate_create: ValidateCreate | None = None
     validate_update: ValidateUpdate | None = None
+    complete: Complete | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import invalid
 from watchkeeper.meta.gvk import GroupKind
-from watchkeeper.registry.creation import begin_create
+from watchkeeper.registry.creation import begin_create, completed
 from watchkeeper.registry.errors import OPTIMISTIC_LOCK_ERROR, to_api_error
 from watchkeeper.registry.metadata import ensure_namespace, fill_system_fields, metadata_of
 from watchkeeper.registry.removal import after_delete
@@ -125,7 +125,10 @@ class Update:
             # A subresource keeps the spec: it holds nothing.
             self.held = self.store.hooks.begin_update(obj, old, dry_run=self.options.dry_run)
         ensure_namespace(meta, self.ctx.namespace if self.store.strategy.namespaced else "")
-        self.strategy.before_update(self.ctx, obj, old, settled=current.settled)
+        try:
+            self.strategy.before_update(self.ctx, obj, old, settled=current.settled)
+        except ApiError as refusal:
+            raise await completed(refusal, self.options.complete, obj, old) from None
         if self.held is not NOTHING_HELD:
             await self.held.secure()
         keep_times_of_unchanged(obj, old)
