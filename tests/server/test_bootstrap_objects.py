@@ -11,6 +11,7 @@ import pytest
 
 from watchkeeper.authz.bootstrap.reconcile import reconciled
 from watchkeeper.server.bootstrap import Bootstrap
+from watchkeeper.server.client_trust import Trust
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.own_service import advertised_address, own_endpoints
 from watchkeeper.server.pki import serving_certificate
@@ -198,7 +199,7 @@ def test_a_server_that_others_reach_has_endpoints_and_says_whom_it_trusts(tmp_pa
 
             found = []
             for address, authority in (("192.0.2.7", authorities[0]), ("192.0.2.8", authorities[1])):
-                await bootstrap.own_service(("10.0.0.0/24",), 6443, authority)
+                await bootstrap.own_service(("10.0.0.0/24",), 6443, Trust(clients=authority))
                 await bootstrap.own_endpoints([address], 6443)
                 endpoints = await read("", "endpoints", "default", "kubernetes")
                 piece = await read("discovery.k8s.io", "endpointslices", "default", "kubernetes")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from watchkeeper.server import client_trust
-from watchkeeper.server.client_trust import combined, reconciled, trust
+from watchkeeper.server.client_trust import Trust, combined, reconciled, trust
 from watchkeeper.server.pki import serving_certificate
 
 
@@ -46,15 +46,51 @@ def test_authorities_go_when_they_have_ended(authorities: tuple[str, str], monke
     assert combined(one, "") == one
     monkeypatch.setattr(client_trust.time, "time", lambda: later + 400)
     assert combined(one, "") == ""
-    assert reconciled(stored(**{"client-ca-file": one}), trust(one)) == stored()
+    assert reconciled(stored(**{"client-ca-file": one}), trust(Trust(clients=one))) == stored()
 
 
 def test_what_other_servers_have_listed_stays(authorities: tuple[str, str]) -> None:
     one, two = authorities
-    expected = trust(two)
-    proxies = {"requestheader-allowed-names": '["front"]'}
+    expected = trust(Trust(clients=two))
+    proxies = {
+        "requestheader-client-ca-file": one,
+        "requestheader-username-headers": '["X-Remote-User"]',
+        "requestheader-group-headers": "[]",
+        "requestheader-extra-headers-prefix": "[]",
+        "requestheader-allowed-names": '["front"]',
+    }
     assert reconciled(stored(**{"client-ca-file": one}, **proxies, odd="x"), expected) == stored(
         **proxies, **{"client-ca-file": one + two}
     )
     assert reconciled(stored(**{"client-ca-file": one + two}, **proxies), expected) is None
     assert reconciled({"metadata": {}}, expected) == {"metadata": {}, "data": {"client-ca-file": two}}
+
+
+def test_headers_go_with_the_authorities_of_proxies(authorities: tuple[str, str]) -> None:
+    _, two = authorities
+    alone = stored(**{"requestheader-allowed-names": '["front"]', "client-ca-file": two})
+    assert reconciled(alone, trust(Trust(clients=two))) == stored(**{"client-ca-file": two})
+
+
+def test_what_proxies_may_do_is_listed_as_options_name_it(authorities: tuple[str, str]) -> None:
+    one, two = authorities
+    ours = Trust(proxies=one, names=("X-Remote-User",), groups=("X-Remote-Group",), allowed_names=("a<b",))
+    data = trust(ours)["data"]
+    assert data == {
+        "requestheader-client-ca-file": one,
+        "requestheader-username-headers": '["X-Remote-User"]',
+        "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-extra-headers-prefix": "[]",
+        "requestheader-allowed-names": '["a\\u003cb"]',
+    }
+    theirs = Trust(proxies=two, names=("X-User", "X-Remote-User"), uids=("X-Remote-Uid",), allowed_names=("front",))
+    both = reconciled(stored(**data), trust(theirs))
+    assert both is not None
+    assert both["data"] == {
+        "requestheader-client-ca-file": one + two,
+        "requestheader-username-headers": '["X-Remote-User","X-User"]',
+        "requestheader-uid-headers": '["X-Remote-Uid"]',
+        "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-extra-headers-prefix": "[]",
+        "requestheader-allowed-names": '["a\\u003cb","front"]',
+    }

@@ -16,6 +16,8 @@ from cryptography import x509
 from watchkeeper.server import pki, tls_upkeep
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.pki import serving_certificate
+from watchkeeper.server.tls import Tls
+from watchkeeper.server.tls_files import TlsFiles
 from watchkeeper.server.tls_upkeep import TlsUpkeep
 from watchkeeper.testing import Server
 from watchkeeper.testing.clock import ManualClock
@@ -171,7 +173,7 @@ def test_a_certificate_that_cannot_be_renewed_stays(tmp_path: Path, caplog: pyte
 
     async def run() -> None:
         clock = ManualClock(start=0.0)
-        used: list[ssl.SSLContext] = []
+        used: list[Tls] = []
 
         def renew() -> None:
             calls.append(clock.time())
@@ -179,7 +181,7 @@ def test_a_certificate_that_cannot_be_renewed_stays(tmp_path: Path, caplog: pyte
                 raise StartupError("cannot write serving.crt: no space left on device")
 
         own = serving_certificate(tmp_path, "127.0.0.1")
-        upkeep = TlsUpkeep(own.cert, own.key, None, used.append, renew=renew, clock=clock)
+        upkeep = TlsUpkeep(TlsFiles(own.cert, own.key), used.append, renew=renew, clock=clock)
         upkeep.start()
         while len(calls) < 2:
             await clock.advance(600)

@@ -14,8 +14,8 @@ CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 
 @lru_cache(maxsize=1024)
 def certificate_user(certificate: PeerCertificate) -> User | None:
-    """The user of a verified certificate with all groups, None when it names nobody (no common name)."""
-    if not certificate.common_name:
+    """The user of a client's certificate with all groups, None when it names nobody (no common name)."""
+    if not certificate.common_name or not certificate.is_client:
         return None
     user = User(
         certificate.common_name,

@@ -72,6 +72,16 @@ class PeerCertificate(Protocol):
         ...
 
     @property
+    def is_client(self) -> bool:
+        """Whether one of the authorities has signed it whose certificates say who a client is."""
+        ...
+
+    @property
+    def is_proxy(self) -> bool:
+        """Whether one of the authorities has signed it whose certificates front proxies show."""
+        ...
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256 of the certificate, lower-case hex."""
         ...

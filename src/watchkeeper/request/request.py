@@ -135,6 +135,13 @@ class Request:
             self._headers, self._params = {}, None
             self.scope["headers"].clear()
 
+    def drop_headers(self, which: Callable[[bytes], bool]) -> None:
+        """Take out headers whose lower-case names are among these, as if they had not come."""
+        headers = self.scope["headers"]
+        if any(which(name) for name, _ in headers):
+            headers[:] = [pair for pair in headers if not which(pair[0])]
+            self._headers = None
+
     def warn(self, text: str) -> None:
         """Send a warning with the answer, once; an empty one not at all."""
         if text and text not in self.warnings:

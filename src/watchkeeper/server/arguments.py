@@ -10,6 +10,7 @@ from typing import Any
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
 from watchkeeper.server.durations import seconds
 from watchkeeper.server.options import CONTROLLERS, DEFAULT_CONTROLLERS, DEFAULT_PORT, ServeOptions, default_data_dir
+from watchkeeper.server.tls_files import NamedPair, named_pair
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
 from watchkeeper.storage.interface import RESOURCE_PREFIX
 from watchkeeper.storage.leases import REUSE_SECONDS
@@ -35,7 +36,15 @@ class _Arguments:
         self._given_only = given_only
 
     def add(
-        self, flag: str, help_text: str, *, default: Any = None, kind: Any = str, metavar: str = "", alias: str = ""
+        self,
+        flag: str,
+        help_text: str,
+        *,
+        default: Any = None,
+        kind: Any = str,
+        metavar: str = "",
+        alias: str = "",
+        action: Any = "store",
     ) -> None:
         flags = (flag, alias) if alias else (flag,)
         if default and "(default" not in help_text:
@@ -45,7 +54,9 @@ class _Arguments:
             help_text += f" [{', '.join(names)}]"
             for name in reversed(names):
                 default = self._from_environment(name, kind, default)
-        self._parser.add_argument(*flags, default=default, type=kind, metavar=metavar or None, help=help_text)
+        self._parser.add_argument(
+            *flags, default=default, type=_told(kind), metavar=metavar or None, help=help_text, action=action
+        )
 
     def _from_environment(self, name: str, kind: Any, default: Any) -> Any:
         if name not in self._environ:
@@ -72,6 +83,30 @@ class _Arguments:
         self._parser.add_argument(flag, action=action, default=default, help=f"{help_text} [{name}]")
 
 
+class _Collected(argparse.Action):
+    """Of an option that may be given several times, what all of them say; the environment does not count then."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, values if before is self.default else (*before, *values))
+
+
+def _told(kind: Any) -> Any:
+    """A type whose errors are told in its own words."""
+    if isinstance(kind, type):
+        return kind
+
+    def convert(text: str) -> Any:
+        try:
+            return kind(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return convert
+
+
 def variable(flag: str) -> str:
     """The environment variable of an option."""
     return PREFIX + flag.removeprefix("--").replace("-", "_").upper()
@@ -89,6 +124,15 @@ def _spelled(default: object) -> str:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _values(text: str) -> tuple[str, ...]:
+    """Values as they are, which may be wrong."""
+    return tuple(text.split(",")) if text else ()
+
+
+def _named_pairs(text: str) -> tuple[NamedPair, ...]:
+    return tuple(map(named_pair, text.split(";")))
 
 
 def add_data_dir(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
@@ -112,12 +156,14 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--port", f"port to serve on, 0 for a free one (default: {DEFAULT_PORT})", kind=int, metavar="PORT")
     a.add("--unix-socket", "serve plain HTTP on this socket; on TCP too if --port is given", kind=Path, metavar="PATH")
     a.add_switch("--insecure-http", "plain HTTP without TLS, on loopback addresses only", default=False)
-    a.add("--tls-cert", "certificate to serve with (default: one of an own authority)", kind=Path, metavar="FILE")
-    a.add("--tls-key", "key of --tls-cert", kind=Path, metavar="FILE")
+    a.add("--tls-cert", "certificate to serve with (default: one of an own authority)", kind=Path, metavar="FILE",
+          alias="--tls-cert-file")  # fmt: skip
+    a.add("--tls-key", "key of --tls-cert", kind=Path, metavar="FILE", alias="--tls-private-key-file")
     a.add("--strict-transport-security-directives", "what browsers are told: max-age=SECONDS,includeSubDomains,preload",
           kind=_names, default=(), metavar="LIST")  # fmt: skip
     a.add("--client-ca", "accept client certificates of these authorities: CN is the user, O the groups", kind=Path,
-          metavar="FILE")  # fmt: skip
+          metavar="FILE", alias="--client-ca-file")  # fmt: skip
+    _add_front_proxy_options(a)
     a.add("--admin-token", "bearer token of the administrator (default: made once and kept)", default="",
           metavar="TOKEN")  # fmt: skip
     a.add("--token-auth-file", 'further tokens, CSV: token,user,uid,"group1,group2"', kind=Path, metavar="FILE")
@@ -178,6 +224,19 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="S")  # fmt: skip
     a.add("--log-format", "text or json", default="text", metavar="FORMAT")
     a.add("--log-level", "debug, info, warning or error", default="info", metavar="LEVEL")
+
+
+def _add_front_proxy_options(a: _Arguments) -> None:
+    a.add("--requestheader-client-ca-file", "who shows a certificate of these authorities is a front proxy, which may"
+          " name users in headers", kind=Path, metavar="FILE")  # fmt: skip
+    for name, text in (
+        ("allowed-names", "what the certificates of front proxies may be called (CN), anything unless given"),
+        ("username-headers", "which headers tell a user's name, such as X-Remote-User"),
+        ("uid-headers", "which headers tell a user's uid, such as X-Remote-Uid"),
+        ("group-headers", "which headers tell a user's groups, such as X-Remote-Group"),
+        ("extra-headers-prefix", "how headers begin that tell more of a user, such as X-Remote-Extra-"),
+    ):
+        a.add(f"--requestheader-{name}", text, kind=_values, default=(), metavar="LIST", action=_Collected)
 
 
 def add_storage_options(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:

@@ -129,7 +129,7 @@ class Bootstrap:
         """Create the APIServices of what is built in."""
         await self._ensure(services, reconcile=api_services.reconciled)
 
-    async def own_service(self, networks: tuple[str, ...], port: int, client_ca: str) -> None:
+    async def own_service(self, networks: tuple[str, ...], port: int, trusted: client_trust.Trust) -> None:
         """Create the Service of the server, which listens on `port`."""
         status = (lambda _: own_service.service_cidr_status(now_text()), own_service.CIDR_CONTROLLER)
         await self._ensure(
@@ -140,8 +140,8 @@ class Bootstrap:
         )
         await self._ensure([own_service.own_service(networks, port)])
         await self._ensure([token_tracking.tracking()], reconcile=token_tracking.reconciled)
-        if client_ca:
-            await self._ensure([client_trust.trust(client_ca)], reconcile=client_trust.reconciled)
+        if trusted:
+            await self._ensure([client_trust.trust(trusted)], reconcile=client_trust.reconciled)
 
     def _lacks_readiness(self, stored: Object, expected: Object) -> bool:
         if trouble := own_service.trouble(stored, expected):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from watchkeeper.authn.configuration import Anonymous, ConfigurationError, parse_configuration
+from watchkeeper.authn.front_proxy import BehindProxy, proxy_headers
 from watchkeeper.authn.interface import TokenAuthenticator
 from watchkeeper.authn.request import ANYBODY, RequestAuthenticator
 from watchkeeper.authn.static_tokens import StaticTokens, TokenFileError, read_token_file
@@ -17,7 +16,8 @@ from watchkeeper.server.admin_token import ADMIN, admin_token
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.pki import serving_certificate
-from watchkeeper.server.tls import server_context
+from watchkeeper.server.tls import Tls, load_tls
+from watchkeeper.server.tls_files import TlsFiles
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +30,9 @@ class Credentials:
     static_tokens: StaticTokens
     ca_pem: bytes
     """The authority of the serving certificate; empty without TLS, or when clients have to know it themselves."""
-    ssl_context: ssl.SSLContext | None
-    files: tuple[Path, Path] | None = None
-    """Where the serving certificate and its key are."""
+    tls: Tls | None
+    files: TlsFiles | None = None
+    """Where the serving certificate is, and all that goes with it."""
     own: bool = False
     """Whether the server made them itself, and has to renew them."""
 
@@ -85,12 +85,27 @@ def load_credentials(options: ServeOptions) -> Credentials:
         except (OSError, UnicodeDecodeError) as error:
             raise StartupError(f"cannot read the token file {options.token_auth_file}: {error}") from error
     users[token] = ADMIN
-    ca_pem, context, files, own = b"", None, None, False
+    ca_pem, tls, files, own = b"", None, None, False
     if options.tls:
         if options.tls_cert is not None and options.tls_key is not None:
-            files = options.tls_cert, options.tls_key
+            pair = options.tls_cert, options.tls_key
         else:
             made = serving_certificate(options.data_dir, options.bind)
-            files, ca_pem, own = (made.cert, made.key), made.ca_pem, True
-        context = server_context(*files, options.client_ca)
-    return Credentials(token, StaticTokens(users), ca_pem, context, files, own)
+            pair, ca_pem, own = (made.cert, made.key), made.ca_pem, True
+        files = TlsFiles(*pair, options.client_ca, options.requestheader_client_ca_file, options.tls_sni_cert_key)
+        tls = load_tls(files)
+    return Credentials(token, StaticTokens(users), ca_pem, tls, files, own)
+
+
+def behind_proxies(authenticator: RequestAuthenticator, options: ServeOptions) -> RequestAuthenticator | BehindProxy:
+    """An authenticator that believes front proxies, where there are any."""
+    if options.requestheader_client_ca_file is None:
+        return authenticator
+    headers = proxy_headers(
+        options.requestheader_username_headers,
+        options.requestheader_uid_headers,
+        options.requestheader_group_headers,
+        options.requestheader_extra_headers_prefix,
+    )
+    allowed = options.requestheader_allowed_names
+    return BehindProxy(authenticator, headers, allowed, clients=options.client_ca is not None)

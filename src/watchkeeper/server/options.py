@@ -15,6 +15,7 @@ from watchkeeper.server.admission_choice import check_choice
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.own_service import is_advertisable
 from watchkeeper.server.service_ranges import node_ports, service_networks
+from watchkeeper.server.tls_files import NamedPair
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
 from watchkeeper.storage.interface import RESOURCE_PREFIX
 from watchkeeper.storage.leases import REUSE_SECONDS
@@ -96,6 +97,17 @@ class ServeOptions:
     """What browsers are told about TLS with every answer: `max-age=SECONDS`, `includeSubDomains`, `preload`."""
     client_ca: Path | None = None
     """Clients may show certificates of these authorities."""
+    tls_sni_cert_key: tuple[NamedPair, ...] = ()
+    """Further certificates, for clients that ask for certain names."""
+    requestheader_client_ca_file: Path | None = None
+    """Who shows a certificate of these authorities is a front proxy, and may name users in headers."""
+    requestheader_allowed_names: tuple[str, ...] = ()
+    """What the certificates of front proxies may be called; none is anything."""
+    requestheader_username_headers: tuple[str, ...] = ()
+    requestheader_uid_headers: tuple[str, ...] = ()
+    requestheader_group_headers: tuple[str, ...] = ()
+    requestheader_extra_headers_prefix: tuple[str, ...] = ()
+    """Which headers tell a user's name, uid and groups, and how those begin that tell more."""
     admin_token: str = field(default="", repr=False)
     """"": one that is made at the first start and kept."""
     token_auth_file: Path | None = None
@@ -174,7 +186,9 @@ class ServeOptions:
             )
         if (self.tls_cert is None) != (self.tls_key is None):
             raise StartupError("--tls-cert and --tls-key go together")
-        if self.insecure_http and (self.tls_cert or self.client_ca):
+        if self.insecure_http and (
+            self.tls_cert or self.client_ca or self.requestheader_client_ca_file or self.tls_sni_cert_key
+        ):
             raise StartupError("--insecure-http leaves no room for certificates")
         if self.advertise_address and not is_advertisable(self.advertise_address):
             raise StartupError(f"--advertise-address {self.advertise_address} is no address that others could reach")

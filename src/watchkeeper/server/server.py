@@ -37,11 +37,13 @@ from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.audit import open_audit_log
 from watchkeeper.server.bootstrap import Bootstrap
+from watchkeeper.server.client_trust import Trust
 from watchkeeper.server.controllers import elected_controllers
-from watchkeeper.server.credentials import Credentials, anonymous_requests, load_credentials
+from watchkeeper.server.credentials import Credentials, anonymous_requests, behind_proxies, load_credentials
 from watchkeeper.server.extensions import Extensions
 from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.followed_store import FollowedStore
+from watchkeeper.server.front_proxy import check_front_proxy
 from watchkeeper.server.health import LOG, Check, Health, Unhealthy, ping
 from watchkeeper.server.http.listener import Listener
 from watchkeeper.server.identity import ExpiredLeases, IdentityLease
@@ -99,6 +101,7 @@ class Server:
     def __init__(self, options: ServeOptions, extensions: Extensions = Extensions()) -> None:
         """Raises StartupError for options that cannot be meant."""
         options.check()
+        check_front_proxy(options)
         self.options = options
         self.extensions = extensions
         self.state = State.NEW
@@ -157,9 +160,8 @@ class Server:
         self.credentials = load_credentials(options)
         if self.credentials.files is not None:
             self._certificates = TlsUpkeep(
-                *self.credentials.files,
-                options.client_ca,
-                lambda context: self._listener.use(context),
+                self.credentials.files,
+                lambda tls: self._listener.use(tls.context, tls.authorities),
                 renew=self._renew_certificate if self.credentials.own else None,
             )
         self.storage = storage_factory(options)
@@ -208,7 +210,12 @@ class Server:
         if not options.read_only:
             self._start_upkeep(_port_of(sockets))
         app = await self._app(authorizer, authenticator, signer)
-        self._listener = Listener(app, ssl_context=self.credentials.ssl_context)
+        tls = self.credentials.tls
+        self._listener = Listener(
+            app,
+            ssl_context=tls.context if tls is not None else None,
+            authorities=tls.authorities if tls is not None else None,
+        )
         self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))
         if self._certificates is not None:
             self._undo.append(("certificates", self._certificates.close))
@@ -322,11 +329,25 @@ class Server:
     async def _own_service(self, bootstrap: Bootstrap, port: int) -> None:
         """Have the server's own Service, and its endpoints unless other servers are among them."""
         networks = tuple(self.assembly.options.service_networks)
-        trusted = self._certificates.client_authorities if self._certificates is not None else ""
-        await bootstrap.own_service(networks, port or DEFAULT_PORT, trusted)
+        await bootstrap.own_service(networks, port or DEFAULT_PORT, self._trust())
         address = self._address()
         if address and not is_shared(self.storage):
             await bootstrap.own_endpoints([address], port or DEFAULT_PORT)
+
+    def _trust(self) -> Trust:
+        """Whose certificates are accepted now, and what front proxies may do."""
+        if self._certificates is None:
+            return Trust()
+        options = self.options
+        return Trust(
+            clients=self._certificates.client_authorities,
+            proxies=self._certificates.proxy_authorities,
+            names=options.requestheader_username_headers,
+            uids=options.requestheader_uid_headers,
+            groups=options.requestheader_group_headers,
+            extra_prefixes=options.requestheader_extra_headers_prefix,
+            allowed_names=options.requestheader_allowed_names,
+        )
 
     async def _follow(self, name: str, followed: Followed, resources: Mapping[str, GroupResource]) -> PolicyFeed:
         """Keep something equal to the objects of some kinds; returns once it knows them all that it can know."""
@@ -346,7 +367,7 @@ class Server:
         self, authorizer: Authorizer, authenticator: RequestAuthenticator, signer: ServiceAccountTokens
     ) -> App:
         options = self.options
-        authentication = Authentication(authenticator)
+        authentication = Authentication(behind_proxies(authenticator, options))
         in_flight = MaxInFlight(
             read_only=options.max_requests_inflight, mutating=options.max_mutating_requests_inflight
         )

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ssl
+from dataclasses import dataclass
 from pathlib import Path
 
+from watchkeeper.runtime.x509 import authorities
 from watchkeeper.server.errors import StartupError
+from watchkeeper.server.http.peer import Authorities
 from watchkeeper.server.tls_authorities import name_authorities
+from watchkeeper.server.tls_files import TlsFiles
 
 _TLS12_CIPHERS = ":".join(
     f"ECDHE-{signature}-{cipher}"
@@ -15,8 +19,28 @@ _TLS12_CIPHERS = ":".join(
 )
 
 
-def server_context(cert: Path, key: Path, client_ca: Path | None = None) -> ssl.SSLContext:
-    """A context for TLS 1.2 and 1.3; with `client_ca` clients may show certificates, which must then hold.
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """What connections are made with."""
+
+    context: ssl.SSLContext
+    authorities: Authorities | None = None
+    """Who has signed which certificates; None where only clients show any."""
+
+
+def load_tls(files: TlsFiles) -> Tls:
+    """Read all files. Raises StartupError when one is missing or wrong."""
+    context = server_context(files.cert, files.key, files.client_ca, files.proxy_ca)
+    if files.proxy_ca is None:
+        return Tls(context)
+    clients = _authorities(files.client_ca) if files.client_ca is not None else frozenset[bytes]()
+    return Tls(context, Authorities(clients, _authorities(files.proxy_ca)))
+
+
+def server_context(
+    cert: Path, key: Path, client_ca: Path | None = None, proxy_ca: Path | None = None
+) -> ssl.SSLContext:
+    """A context for TLS 1.2 and 1.3; with authorities clients may show certificates, which must then hold.
 
     Raises StartupError when a file is missing or wrong.
     """
@@ -31,14 +55,23 @@ def server_context(cert: Path, key: Path, client_ca: Path | None = None) -> ssl.
         context.load_cert_chain(cert, key)
     except (OSError, ssl.SSLError) as error:
         raise StartupError(f"cannot use the certificate {cert} with the key {key}: {_why(error)}") from error
-    if client_ca is not None:
+    accepted = [(path, of) for path, of in ((client_ca, "client"), (proxy_ca, "front proxy")) if path is not None]
+    for path, of in accepted:
         context.verify_mode = ssl.CERT_OPTIONAL
         try:
-            context.load_verify_locations(client_ca)
+            context.load_verify_locations(path)
         except (OSError, ssl.SSLError) as error:
-            raise StartupError(f"cannot use the client authorities in {client_ca}: {_why(error)}") from error
-        name_authorities(context, client_ca)
+            raise StartupError(f"cannot use the {of} authorities in {path}: {_why(error)}") from error
+    if accepted:
+        name_authorities(context, [path for path, _ in accepted])
     return context
+
+
+def _authorities(path: Path) -> frozenset[bytes]:
+    try:
+        return frozenset(authorities(path.read_bytes()))
+    except OSError as error:
+        raise StartupError(f"cannot use the authorities in {path}: {_why(error)}") from error
 
 
 def _why(error: OSError) -> str:

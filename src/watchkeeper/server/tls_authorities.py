@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ssl
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +20,8 @@ _TRIED = ((3, 11), (3, 12), (3, 13))
 """Versions of CPython in whose contexts OpenSSL's is known to come first. Elsewhere a guess could end the process."""
 
 
-def name_authorities(context: ssl.SSLContext, client_ca: Path) -> None:
-    """Name the authorities of a file that the context has loaded. Does nothing where OpenSSL cannot be reached."""
+def name_authorities(context: ssl.SSLContext, files: Sequence[Path]) -> None:
+    """Name the authorities of files that the context has loaded. Does nothing where OpenSSL cannot be reached."""
     library = _openssl()
     if library is None:
         return
@@ -28,11 +29,12 @@ def name_authorities(context: ssl.SSLContext, client_ca: Path) -> None:
 
     # The first member of Python's object is OpenSSL's.
     native = ctypes.c_void_p.from_address(id(context) + object.__basicsize__)
-    if names := library.SSL_load_client_CA_file(bytes(client_ca)):
+    if names := library.SSL_load_client_CA_file(bytes(files[0])):
+        for path in files[1:]:
+            library.SSL_add_file_cert_subjects_to_stack(names, bytes(path))
         # The context owns the names from here on.
         library.SSL_CTX_set_client_CA_list(native, names)
-    else:
-        library.ERR_clear_error()
+    library.ERR_clear_error()
 
 
 def _openssl() -> ctypes.CDLL | None:
@@ -48,6 +50,7 @@ def _openssl() -> ctypes.CDLL | None:
         library = ctypes.CDLL(extension)
         library.SSL_load_client_CA_file.argtypes = (ctypes.c_char_p,)
         library.SSL_load_client_CA_file.restype = ctypes.c_void_p
+        library.SSL_add_file_cert_subjects_to_stack.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
         library.SSL_CTX_set_client_CA_list.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
         library.SSL_CTX_set_client_CA_list.restype = None
         library.ERR_clear_error.restype = None

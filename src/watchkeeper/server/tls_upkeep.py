@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Callable
 from pathlib import Path
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.errors import StartupError
-from watchkeeper.server.tls import server_context
+from watchkeeper.server.tls import Tls, load_tls
+from watchkeeper.server.tls_files import TlsFiles
 
 log = logging.getLogger(__name__)
 
@@ -25,21 +25,17 @@ class TlsUpkeep:
 
     def __init__(
         self,
-        cert: Path,
-        key: Path,
-        client_ca: Path | None,
-        use: Callable[[ssl.SSLContext], None],
+        files: TlsFiles,
+        use: Callable[[Tls], None],
         *,
         renew: Callable[[], None] | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """`use` is told of each new context. `renew` writes new files where those that there are end soon.
+        """`use` is told what new connections are made with. `renew` writes new files where the present ones end soon.
 
         `renew` is called in a thread, and may raise StartupError.
         """
-        self._cert = cert
-        self._key = key
-        self._client_ca = client_ca
+        self._files = files
         self._use = use
         self._renew = renew
         self._clock = clock
@@ -49,7 +45,12 @@ class TlsUpkeep:
     @property
     def client_authorities(self) -> str:
         """Who signs client certificates, as the connections that come now are told; "" for nobody."""
-        return self._used[2].decode(errors="replace") if self._client_ca is not None else ""
+        return self._used_text(self._files.client_ca)
+
+    @property
+    def proxy_authorities(self) -> str:
+        """Who signs the certificates of front proxies, likewise."""
+        return self._used_text(self._files.proxy_ca)
 
     def start(self) -> None:
         """Begin to look."""
@@ -80,21 +81,23 @@ class TlsUpkeep:
         except StartupError as error:
             log.error("the serving certificate cannot be renewed: %s", error)
 
-    def _take(self, found: tuple[bytes, ...]) -> None:
+    def _take(self, found: dict[Path, bytes]) -> None:
         if found == self._used:
             return
         try:
-            context = server_context(self._cert, self._key, self._client_ca)
+            tls = load_tls(self._files)
         except StartupError as error:
             log.error("certificates stay as they were: %s", error)
             return
         self._used = found
-        self._use(context)
+        self._use(tls)
         log.info("certificates were taken over from changed files")
 
-    def _contents(self) -> tuple[bytes, ...]:
-        paths = (self._cert, self._key, self._client_ca)
-        return tuple(_content(path) for path in paths if path is not None)
+    def _contents(self) -> dict[Path, bytes]:
+        return {path: _content(path) for path in self._files}
+
+    def _used_text(self, path: Path | None) -> str:
+        return self._used[path].decode(errors="replace") if path is not None else ""
 
 
 def _content(path: Path) -> bytes:

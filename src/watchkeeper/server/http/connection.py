@@ -152,7 +152,7 @@ class Connection(asyncio.Protocol):
         if ssl_object is not None:
             self._scheme = "https"
             if self._listener.client_certificates:
-                self.peer = tls_peer(ssl_object)
+                self.peer = tls_peer(ssl_object, self._listener.authorities)
         self._listener.connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -14,6 +14,7 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.http.connection import Connection
 from watchkeeper.server.http.exchange import Application, Exchange
 from watchkeeper.server.http.limits import DEFAULT_LIMITS, HttpLimits
+from watchkeeper.server.http.peer import Authorities
 from watchkeeper.server.http.tls_acceptor import TlsAcceptor
 from watchkeeper.server.http.wire import DateLine, LastChunk
 
@@ -36,11 +37,13 @@ class Listener:
         app: Application,
         *,
         ssl_context: ssl.SSLContext | None = None,
+        authorities: Authorities | None = None,
         limits: HttpLimits = DEFAULT_LIMITS,
     ) -> None:
         # An application may answer without a task (`endpoints.app.App.begin`); a plain ASGI one is just called.
         self._begin: Begin = getattr(app, "begin", app)
         self._ssl = ssl_context
+        self.authorities = authorities
         self.limits = limits
         self.client_certificates = ssl_context is not None and ssl_context.verify_mode != ssl.CERT_NONE
         self.loop = asyncio.get_running_loop()
@@ -66,8 +69,9 @@ class Listener:
         if len(self._servers) == 1:
             self._owner.start("idle-sweep", self._sweep())
 
-    def use(self, ssl_context: ssl.SSLContext) -> None:
+    def use(self, ssl_context: ssl.SSLContext, authorities: Authorities | None = None) -> None:
         """Speak TLS with another certificate from the next connection on."""
+        self.authorities = authorities
         for server in self._servers:
             if isinstance(server, TlsAcceptor):
                 server.use(ssl_context)
