@@ -17,7 +17,7 @@ from watchkeeper.server import pki, tls_upkeep
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.pki import serving_certificate
 from watchkeeper.server.tls import Tls
-from watchkeeper.server.tls_files import TlsFiles
+from watchkeeper.server.tls_files import NamedPair, TlsFiles
 from watchkeeper.server.tls_upkeep import TlsUpkeep
 from watchkeeper.testing import Server
 from watchkeeper.testing.clock import ManualClock
@@ -90,6 +90,17 @@ def test_a_changed_certificate_is_shown_to_whoever_comes_next(tmp_path: Path) ->
         with pytest.raises(ssl.SSLError):
             connect(server, first)
         before.close()
+
+
+def test_a_changed_certificate_for_a_name_is_shown_to_whoever_comes_next(tmp_path: Path) -> None:
+    first, second, used = made(tmp_path / "first"), made(tmp_path / "second"), tmp_path / "used"
+    used.mkdir()
+    put(first, used)
+    pair = NamedPair(used / "serving.crt", used / "serving.key", ("127.0.0.1",))
+    with Server(tls_sni_cert_key=(pair,), controllers=()) as server:
+        connect(server, first).close()
+        put(second, used)
+        in_time(lambda: connect(server, second)).close()
 
 
 def test_files_that_do_not_fit_change_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

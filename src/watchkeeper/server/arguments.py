@@ -159,6 +159,9 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--tls-cert", "certificate to serve with (default: one of an own authority)", kind=Path, metavar="FILE",
           alias="--tls-cert-file")  # fmt: skip
     a.add("--tls-key", "key of --tls-cert", kind=Path, metavar="FILE", alias="--tls-private-key-file")
+    a.add("--tls-sni-cert-key", "a certificate and key for clients that ask for one of some names, unless given those"
+          " that the certificate has; may be given several times", kind=_named_pairs, default=(),
+          metavar="CERT,KEY[:NAME,…]", action=_Collected)  # fmt: skip
     a.add("--strict-transport-security-directives", "what browsers are told: max-age=SECONDS,includeSubDomains,preload",
           kind=_names, default=(), metavar="LIST")  # fmt: skip
     a.add("--client-ca", "accept client certificates of these authorities: CN is the user, O the groups", kind=Path,

@@ -11,6 +11,7 @@ from watchkeeper.server.errors import StartupError
 from watchkeeper.server.http.peer import Authorities
 from watchkeeper.server.tls_authorities import name_authorities
 from watchkeeper.server.tls_files import TlsFiles
+from watchkeeper.server.tls_names import Candidate, Choice, choose_by_name, read_certificate
 
 _TLS12_CIPHERS = ":".join(
     f"ECDHE-{signature}-{cipher}"
@@ -31,6 +32,12 @@ class Tls:
 def load_tls(files: TlsFiles) -> Tls:
     """Read all files. Raises StartupError when one is missing or wrong."""
     context = server_context(files.cert, files.key, files.client_ca, files.proxy_ca)
+    if files.named:
+        others = [
+            _candidate(server_context(pair.cert, pair.key, files.client_ca, files.proxy_ca), pair.cert, pair.names)
+            for pair in files.named
+        ]
+        choose_by_name(context, Choice(_candidate(context, files.cert), others))
     if files.proxy_ca is None:
         return Tls(context)
     clients = _authorities(files.client_ca) if files.client_ca is not None else frozenset[bytes]()
@@ -65,6 +72,13 @@ def server_context(
     if accepted:
         name_authorities(context, [path for path, _ in accepted])
     return context
+
+
+def _candidate(context: ssl.SSLContext, cert: Path, names: tuple[str, ...] = ()) -> Candidate:
+    try:
+        return Candidate(context, read_certificate(cert), names)
+    except (OSError, ValueError) as error:
+        raise StartupError(f"cannot use the certificate {cert}: {error}") from error
 
 
 def _authorities(path: Path) -> frozenset[bytes]:
