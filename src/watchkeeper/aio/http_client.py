@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
@@ -69,9 +69,12 @@ class JsonPoster:
         ssl_context: ssl.SSLContext | None = None,
         server_name: str | None = None,
         resolve: Resolve | None = None,
+        headers: Callable[[], Mapping[str, str]] | None = None,
         max_body: int = 64 * 1024 * 1024,
     ) -> None:
-        """`server_name` is whom the certificate must name, if not the URL's host. Raises ValueError.
+        """`headers` are asked for with each request; what they raise is passed on.
+
+        `server_name` is whom the certificate must name, if not the URL's host. Raises ValueError.
 
         `resolve` is asked before each connection where it is to go to; without one that is the URL's host and port.
         """
@@ -88,6 +91,7 @@ class JsonPoster:
         self._ssl = (ssl_context or ssl.create_default_context()) if parts.scheme == "https" else None
         self._server_name = (server_name or self._host) if self._ssl is not None else None
         self._resolve = resolve
+        self._headers = headers
         self._max_body = max_body
         self._idle: list[_Connection] = []
         self._closed = False
@@ -192,6 +196,8 @@ class JsonPoster:
     def _request(self, body: bytes | None, suffix: str) -> bytes:
         """A POST of a body; a GET without one."""
         target = f"{self._target}{suffix} HTTP/1.1\r\nHost: {self._authority}\r\n"
+        if self._headers is not None:
+            target += "".join([f"{name}: {value}\r\n" for name, value in self._headers().items()])
         if body is None:
             return f"GET {target}\r\n".encode("latin-1", "replace")
         head = (

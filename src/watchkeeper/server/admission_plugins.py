@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from watchkeeper.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
@@ -33,13 +35,20 @@ from watchkeeper.server.policy_params import plural_of
 from watchkeeper.server.security_labels import SecurityLabels
 from watchkeeper.server.stored_objects import StoredObjects
 
+if TYPE_CHECKING:
+    from watchkeeper.admission.podsecurity.configuration import Configuration
+
 _LIMITS = GroupResource("", "limitranges")
 _PODS = GroupResource("", "pods")
 _NAMESPACES = GroupResource("", "namespaces")
 
 
 def builtin_plugins(
-    stored: StoredObjects, authorizer: Authorizer, served: ServedTable, pod_security: PodSecurityMetrics
+    stored: StoredObjects,
+    authorizer: Authorizer,
+    served: ServedTable,
+    metrics: PodSecurityMetrics,
+    pod_security: Configuration | None = None,
 ) -> list[Plugin]:
     """Those that nobody has to configure, in the order in which they run. Policies, webhooks and quotas come after."""
     return [
@@ -50,6 +59,7 @@ def builtin_plugins(
         PodSecurity(
             SecurityLabels(lambda: stored.store(*_NAMESPACES)),
             lambda namespace: stored.list_in(_PODS, namespace),
+            metrics,
             pod_security,
         ),
         Priority(stored.find_priority_class),

@@ -5,7 +5,7 @@ What calls webhooks is loaded when there is one to call.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from watchkeeper.meta.gvk import GroupResource
 if TYPE_CHECKING:
     from watchkeeper.admission.webhook.source import HookSource
     from watchkeeper.webhook import Clients
+    from watchkeeper.webhook.credentials import WebhookCredentials
 
 Object = dict[str, Any]
 
@@ -32,6 +33,7 @@ RESOURCES = {
 """What has to be followed, by kind."""
 
 _PREFIX = "apiserver_admission_"
+NO_CREDENTIALS: Mapping[str, None] = {}
 
 
 class DeferredPlugin(BasePlugin):
@@ -62,7 +64,9 @@ class AdmissionWebhooks:
         authorizer: Authorizer,
         read_namespace: NamespaceReader,
         find_service: Callable[[str, str], Awaitable[Object | None]],
+        credentials: Mapping[str, WebhookCredentials | None] = NO_CREDENTIALS,
     ) -> None:
+        """`credentials`: what the webhooks of a kind are shown."""
         self.metrics = WebhookMetrics()
         self.mutating = DeferredPlugin("MutatingAdmissionWebhook")
         self.validating = DeferredPlugin("ValidatingAdmissionWebhook")
@@ -71,7 +75,10 @@ class AdmissionWebhooks:
         self._read_namespace = read_namespace
         self._find_service = find_service
         self._sources: dict[str, HookSource] = {}
+        self._credentials = credentials
         self._clients: Clients | None = None
+        self._own: list[Clients] = []
+        """Clients with credentials."""
 
     def clients(self) -> Clients:
         """Those that call webhooks, not only of admission."""
@@ -83,8 +90,19 @@ class AdmissionWebhooks:
 
     def close(self) -> None:
         """Close connections that are idle."""
-        if self._clients is not None:
-            self._clients.close()
+        for clients in (self._clients, *self._own):
+            if clients is not None:
+                clients.close()
+
+    def _clients_for(self, kind: str) -> Clients:
+        credentials = self._credentials.get(kind)
+        if credentials is None:
+            return self.clients()
+        from watchkeeper.webhook import Clients, ServiceResolver
+
+        clients = Clients(ServiceResolver(self._find_service), credentials)
+        self._own.append(clients)
+        return clients
 
     def _source(self, kind: str) -> HookSource:
         """What knows the configurations of a kind; made, with the plugin that asks it, for the first of them."""
@@ -98,7 +116,7 @@ class AdmissionWebhooks:
 
             found = self._sources[kind] = HookSource()
             selector = Selector(self._equivalents, self._read_namespace, self._authorizer, self.metrics)
-            caller = Caller(self.clients(), self.metrics)
+            caller = Caller(self._clients_for(kind), self.metrics)
             if kind == MUTATING:
                 self.mutating.plugin = MutatingWebhooks(found, selector, caller)
             else:

@@ -215,6 +215,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     for verb in ("enable", "disable"):
         a.add(f"--{verb}-admission-plugins", f"rules for writes to {verb}, by kube-apiserver's names", default=(),
               kind=_names, metavar="LIST")  # fmt: skip
+    a.add("--admission-control-config-file", "an AdmissionConfiguration: defaults and exemptions of PodSecurity, what"
+          " webhooks are shown", kind=Path, metavar="FILE")  # fmt: skip
     a.add("--audit-policy-file", "an audit.k8s.io/v1 Policy: which requests are told of", kind=Path, metavar="FILE")
     a.add("--audit-log-path", "where they are told of, - for standard output", default="", metavar="FILE")
     a.add("--audit-log-mode", "batch to write when there is time, blocking to do so before the answer, blocking-strict"

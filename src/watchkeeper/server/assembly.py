@@ -46,9 +46,10 @@ from watchkeeper.registry.transaction import Hooks
 from watchkeeper.runtime.scheme import Scheme
 from watchkeeper.server import admission_policies, admission_webhooks, api_services, flow_schemas, policy_feed
 from watchkeeper.server.admission_choice import chosen
+from watchkeeper.server.admission_configuration import NOTHING_SAID, AdmissionConfiguration
 from watchkeeper.server.admission_plugins import builtin_plugins
 from watchkeeper.server.admission_policies import AdmissionPolicies
-from watchkeeper.server.admission_webhooks import AdmissionWebhooks
+from watchkeeper.server.admission_webhooks import MUTATING, VALIDATING, AdmissionWebhooks
 from watchkeeper.server.api_availability import ApiAvailability
 from watchkeeper.server.api_registration import ApiRegistration
 from watchkeeper.server.api_services import ApiServices
@@ -104,6 +105,8 @@ class AssemblyOptions:
     extra_plugins: Sequence[Plugin] = field(default_factory=tuple)
     disabled_plugins: Sequence[str] = ()
     """Rules of kube-apiserver to leave out."""
+    admission: AdmissionConfiguration = NOTHING_SAID
+    """What rules are told."""
     read_only: bool = False
     """Whether nothing may be written."""
 
@@ -173,6 +176,10 @@ class Assembly:
             authorizer=options.authorizer,
             read_namespace=self.stored.find_namespace,
             find_service=self.stored.find_service,
+            credentials={
+                MUTATING: options.admission.mutating_webhooks,
+                VALIDATING: options.admission.validating_webhooks,
+            },
         )
         self.flow_schemas = FlowSchemas()
         self.quotas = ResourceQuotas(ServedQuotas(self.served, self.stored.list_in))
@@ -285,7 +292,13 @@ class Assembly:
     def _plugins(self) -> list[Plugin]:
         plugins = [
             *([ReadOnly()] if self.options.read_only else []),
-            *builtin_plugins(self.stored, self.options.authorizer, self.served, self.pod_security),
+            *builtin_plugins(
+                self.stored,
+                self.options.authorizer,
+                self.served,
+                self.pod_security,
+                self.options.admission.pod_security,
+            ),
             self.configuration,
             *self.options.plugins,
             self.policies.mutating,

@@ -157,6 +157,8 @@ class ServeOptions:
     """Rules for writes that have to be there, by kube-apiserver's names; all that there are here are on anyway."""
     disable_admission_plugins: tuple[str, ...] = ()
     """Rules for writes to leave out."""
+    admission_control_config_file: Path | None = None
+    """An AdmissionConfiguration: what rules for writes are told."""
     audit_policy_file: Path | None = None
     """An audit.k8s.io/v1 Policy: which requests are told of in the audit log."""
     audit_log_path: str = ""

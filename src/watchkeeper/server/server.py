@@ -34,6 +34,7 @@ from watchkeeper.endpoints.handlers.discovery import RootPath
 from watchkeeper.endpoints.router import Router
 from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.server.admission_configuration import load_admission_configuration
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.audit import open_audit_log
 from watchkeeper.server.bootstrap import Bootstrap
@@ -186,6 +187,9 @@ class Server:
             plugins=self.extensions.admission,
             extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
             read_only=options.read_only,
+            admission=load_admission_configuration(
+                options.admission_control_config_file, options.disable_admission_plugins
+            ),
             disabled_plugins=options.disable_admission_plugins,
         )
         self.assembly = Assembly(self.storage, choices)

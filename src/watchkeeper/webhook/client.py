@@ -9,6 +9,7 @@ import ssl
 from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster
 from watchkeeper.runtime.x509 import authorities, authorities_fault
 from watchkeeper.webhook.client_config import ClientConfig
+from watchkeeper.webhook.credentials import Credential
 from watchkeeper.webhook.services import ServiceResolver
 from watchkeeper.webhook.status import error_of
 
@@ -28,9 +29,20 @@ class WebhookError(Exception):
 class Client:
     """A webhook. Connections are kept and used again."""
 
-    def __init__(self, config: ClientConfig, services: ServiceResolver | None = None) -> None:
+    def __init__(
+        self,
+        config: ClientConfig,
+        services: ServiceResolver | None = None,
+        credential: Credential | None = None,
+    ) -> None:
         """Raises WebhookError for a configuration that nobody can be called by."""
         self.config = config
+        context = _context(config.ca_bundle)
+        if credential is not None:
+            try:
+                credential.show(context)
+            except OSError as problem:
+                raise WebhookError(f"unable to load client certificates: {problem}", 500) from problem
         service = config.service
         if service is None and not config.url:
             raise WebhookError("webhook configuration must have either service or URL", 500)
@@ -38,7 +50,8 @@ class Client:
         try:
             self._poster = JsonPoster(
                 config.address,
-                ssl_context=_context(config.ca_bundle),
+                ssl_context=context,
+                headers=credential.request_headers if credential is not None else None,
                 server_name=service.host if service is not None else None,
                 resolve=None if service is None else lambda: resolver.resolve(service),
             )
@@ -72,7 +85,7 @@ class Client:
     async def _send(self, body: bytes, query: str, seconds: float) -> HttpAnswer:
         try:
             return await self._poster.post(body, timeout=seconds, query=query)
-        except HttpError as problem:
+        except (HttpError, OSError) as problem:
             raise WebhookError(str(problem)) from problem
 
     def close(self) -> None:

@@ -55,6 +55,15 @@ class ClientConfig:
         return cls(service=reference, ca_bundle=bundle)
 
     @property
+    def host_port(self) -> tuple[str, str]:
+        """Whom credentials are chosen for: the name or address, and the port, 443 unless another is said."""
+        if self.service is not None:
+            return self.service.host, str(self.service.port)
+        authority = urlsplit(self.url).netloc.rpartition("@")[2]
+        host, colon, port = authority.rpartition(":")
+        return (host, port) if colon and port.isdigit() else (authority, str(_HTTPS))
+
+    @property
     def address(self) -> str:
         """The URL that is posted to, without a query; its path is made plain, as Go's client does it."""
         if self.service is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from watchkeeper.webhook.client import Client
 from watchkeeper.webhook.client_config import ClientConfig
+from watchkeeper.webhook.credentials import WebhookCredentials
 from watchkeeper.webhook.services import ServiceResolver
 
 _MAX = 200
@@ -12,8 +13,9 @@ _MAX = 200
 class Clients:
     """A client for each configuration; those not used for longest are closed when there are too many."""
 
-    def __init__(self, services: ServiceResolver | None = None) -> None:
+    def __init__(self, services: ServiceResolver | None = None, credentials: WebhookCredentials | None = None) -> None:
         self._services = services
+        self._credentials = credentials
         self._clients: dict[ClientConfig, Client] = {}
 
     def __repr__(self) -> str:
@@ -23,7 +25,8 @@ class Clients:
         """The client of a webhook. Raises WebhookError."""
         found = self._clients.pop(config, None)
         if found is None:
-            found = Client(config, self._services)
+            credential = self._credentials.find(config) if self._credentials is not None else None
+            found = Client(config, self._services, credential)
         self._clients[config] = found
         if len(self._clients) > _MAX:
             self._clients.pop(next(iter(self._clients))).close()

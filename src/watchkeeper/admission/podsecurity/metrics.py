@@ -28,6 +28,8 @@ class PodSecurityMetrics:
         ]
         self._evaluations: Counter[tuple[str, ...]] = Counter(dict.fromkeys(always, 0))
         self._errors: Counter[tuple[str, ...]] = Counter()
+        sorts = [(operation, resource, "") for resource in ("pod", "controller") for operation in ("create", "update")]
+        self._exemptions: Counter[tuple[str, ...]] = Counter(dict.fromkeys(sorts, 0))
 
     def evaluated(self, attributes: Attributes, mode: str, policy: LevelVersion, *, allowed: bool) -> None:
         """A Pod, or what Pods are made of, was found to keep to a standard or to break it."""
@@ -37,6 +39,10 @@ class PodSecurityMetrics:
     def failed(self, attributes: Attributes) -> None:
         """The labels of a namespace could not be read; it was judged by what they may mean."""
         self._errors["false", *_request(attributes)] += 1
+
+    def exempted(self, attributes: Attributes) -> None:
+        """A Pod, or what Pods are made of, was not judged."""
+        self._exemptions[_request(attributes)] += 1
 
     def evaluations(self) -> Iterator[tuple[Labels, int]]:
         """How many judgments there were of each sort."""
@@ -49,10 +55,9 @@ class PodSecurityMetrics:
             yield tuple(zip(("fatal", *_REQUEST), key, strict=True)), count
 
     def exemptions(self) -> Iterator[tuple[Labels, int]]:
-        """How many requests were not judged; nobody is exempt here."""
-        for resource in ("pod", "controller"):
-            for operation in ("create", "update"):
-                yield tuple(zip(_REQUEST, (operation, resource, ""), strict=True)), 0
+        """How many requests were not judged."""
+        for key, count in self._exemptions.items():
+            yield tuple(zip(_REQUEST, key, strict=True)), count
 
 
 def _version(policy: LevelVersion) -> str:

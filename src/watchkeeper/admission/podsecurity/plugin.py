@@ -14,6 +14,7 @@ from watchkeeper.meta.field import FieldError, aggregate
 from watchkeeper.meta.gvk import GroupKind, GroupResource
 
 if TYPE_CHECKING:
+    from watchkeeper.admission.podsecurity.configuration import Configuration
     from watchkeeper.admission.podsecurity.words import Violation
 
 Object = dict[str, Any]
@@ -39,6 +40,7 @@ _TEMPLATES: Mapping[GroupResource, tuple[str, ...]] = {
 
 _UNLABELED: Labels = {}
 _PRIVILEGED = (f"{PREFIX}enforce-policy", str(NO_POLICY.enforce))
+_EXEMPT = f"{PREFIX}exempt"
 
 
 class PodSecurity(BasePlugin):
@@ -48,11 +50,19 @@ class PodSecurity(BasePlugin):
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
     resources = frozenset({GroupResource("", "namespaces"), GroupResource("", "pods"), *_TEMPLATES})
 
-    def __init__(self, read_labels: ReadLabels, read_pods: ReadPods, metrics: PodSecurityMetrics | None = None) -> None:
-        """`metrics`: where judgments are counted."""
+    def __init__(
+        self,
+        read_labels: ReadLabels,
+        read_pods: ReadPods,
+        metrics: PodSecurityMetrics | None = None,
+        configuration: Configuration | None = None,
+    ) -> None:
+        """`metrics`: where judgments are counted; `configuration`: what holds where labels say nothing."""
         self._labels = read_labels
         self._pods = read_pods
         self._metrics = metrics or PodSecurityMetrics()
+        self._configuration = configuration
+        self._defaults = configuration.defaults if configuration is not None else NO_POLICY
 
     def validate(self, attributes: Attributes) -> Awaitable[None] | None:
         """Judge Pods and what Pods are made of, and the labels of namespaces."""
@@ -64,6 +74,12 @@ class PodSecurity(BasePlugin):
                 return None
         elif attributes.subresource or resource not in _TEMPLATES:
             return None
+        if self._configuration is not None:
+            exemption = self._configuration.exemption(attributes.namespace, attributes.user.name)
+            if exemption:
+                attributes.annotate(_EXEMPT, exemption)
+                self._metrics.exempted(attributes)
+                return None
         labels = self._labels(attributes.namespace)
         if not labels:
             self._judge(attributes, _UNLABELED)
@@ -77,7 +93,7 @@ class PodSecurity(BasePlugin):
         self._judge(attributes, await labels)
 
     def _judge(self, attributes: Attributes, labels: Labels) -> None:
-        policy, faults = read_policy(labels) if labels else (NO_POLICY, [])
+        policy, faults = read_policy(labels, self._defaults) if labels else (self._defaults, [])
         assert attributes.obj is not None
         resource = attributes.resource.group_resource
         enforce = resource not in _TEMPLATES
@@ -98,6 +114,10 @@ class PodSecurity(BasePlugin):
         self, attributes: Attributes, policy: Policy, faults: Sequence[FieldError], pod: Object, *, enforce: bool
     ) -> None:
         """Judge a Pod, or what Pods will be made of. Raises a 403."""
+        if self._is_exempt(pod):
+            attributes.annotate(_EXEMPT, "runtimeClass")
+            self._metrics.exempted(attributes)
+            return
         # Loaded with the first namespace that asks for it.
         from watchkeeper.admission.podsecurity.standards import in_detail, violations
 
@@ -128,18 +148,31 @@ class PodSecurity(BasePlugin):
             attributes.warn(f'would violate PodSecurity "{policy.warn}": {in_detail(found)}')
             metrics.evaluated(attributes, "warn", policy.warn, allowed=False)
 
+    def _is_exempt(self, pod: Object) -> bool:
+        """Whether Pods of its runtime class are not judged."""
+        if self._configuration is None:
+            return False
+        return (pod.get("spec") or {}).get("runtimeClassName") in self._configuration.runtime_classes
+
     # -- namespaces -------------------------------------------------------------------------------------------
 
     def _namespace(self, attributes: Attributes) -> Awaitable[None] | None:
         """The labels have to be right, and Pods that are there already are told of when they get stricter."""
-        policy, faults = read_policy(_labels_of(attributes.obj))
-        before: Policy = NO_POLICY
+        labels = _labels_of(attributes.obj)
+        policy, faults = read_policy(labels, self._defaults)
+        before: Policy = self._defaults
         old_faults: list[FieldError] = []
         if attributes.operation is Operation.UPDATE:
-            before, old_faults = read_policy(_labels_of(attributes.old))
+            before, old_faults = read_policy(_labels_of(attributes.old), self._defaults)
         if faults and faults != old_faults:
             raise errors.invalid(GroupKind("", "Namespace"), attributes.name, faults)
-        if attributes.operation is Operation.CREATE or not _is_stricter(policy.enforce, before.enforce):
+        created = attributes.operation is Operation.CREATE
+        if not created and not _is_stricter(policy.enforce, before.enforce):
+            return None
+        if self._configuration is not None and attributes.name in self._configuration.namespaces:
+            attributes.warn(self._configuration.warning(attributes.name, policy, labels))
+            return None
+        if created:
             return None
         return self._warn_of_pods(attributes, policy.enforce)
 
@@ -148,7 +181,8 @@ class PodSecurity(BasePlugin):
 
         found = self._pods(attributes.name)
         pods = await found if isinstance(found, Awaitable) else found
-        for text in await warnings_about(pods, attributes.name, enforce):
+        judged = [pod for pod in pods if not self._is_exempt(pod)]
+        for text in await warnings_about(judged, attributes.name, enforce):
             attributes.warn(text)
 
 

@@ -1,0 +1,102 @@
+"""Files that configure a server: an object of one kind, in YAML or JSON, that has no fields but those of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from watchkeeper.meta.field import go_quote
+
+Spec = Any
+"""What stands in a place: a type, a list of one spec, a mapping of fields to specs, or ANYTHING."""
+
+ANYTHING = object()
+TEXTS = {None: str}
+"""Texts by any name."""
+
+_GO = {str: "string", bool: "bool", int: "int32", float: "float32"}
+
+
+class ConfigFileError(Exception):
+    """The text breaks a rule. The message says which, in the reference's words."""
+
+
+def parse_config(data: str | Mapping[str, Any], kind: str, specs: Mapping[str, Mapping[str, Spec]]) -> dict[str, Any]:
+    """Read an object of a kind; `specs` are the fields that it has in each version. Raises ConfigFileError."""
+    obj = data if isinstance(data, Mapping) else _loaded(data)
+    for field in ("kind", "apiVersion"):
+        if not isinstance(obj.get(field) or "", str):
+            raise ConfigFileError(f"couldn't get version/kind; json parse error: {field} is no string")
+    if not obj.get("kind"):
+        raise ConfigFileError("Object 'Kind' is missing")
+    if not obj.get("apiVersion"):
+        raise ConfigFileError("Object 'apiVersion' is missing")
+    if obj["kind"] != kind or obj["apiVersion"] not in specs:
+        raise ConfigFileError(f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}"')
+    unknown: list[str] = []
+    fields = {"apiVersion": str, "kind": str, **specs[obj["apiVersion"]]}
+    found: dict[str, Any] = _read(obj, fields, "", unknown)
+    if unknown:
+        problems = ", ".join(f"unknown field {go_quote(path)}" for path in unknown)
+        raise ConfigFileError(f"strict decoding error: {problems}")
+    return found
+
+
+def _loaded(text: str) -> dict[str, Any]:
+    # Loaded only here: most servers are started without such files.
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Refuses fields that are given twice."""
+
+    def mapping(loader: Loader, node: yaml.MappingNode) -> Any:
+        keys = [key.value for key, _ in node.value]
+        twice = next((key for i, key in enumerate(keys) if key in keys[:i]), None)
+        if twice is not None:
+            raise ConfigFileError(f"strict decoding error: key {go_quote(str(twice))} already set in map")
+        return loader.construct_mapping(node, deep=True)
+
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    try:
+        data = yaml.load(text, Loader)
+    except yaml.YAMLError as error:
+        raise ConfigFileError(f"error converting YAML to JSON: {error}") from None
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigFileError("couldn't get version/kind; json parse error: the file holds no object")
+    return data
+
+
+def _read(data: Any, spec: Spec, path: str, unknown: list[str]) -> Any:
+    """What stands in a place as it is; null counts as nothing."""
+    if data is None or spec is ANYTHING:
+        return data
+    if isinstance(spec, list):
+        if not isinstance(data, list):
+            raise _wrong(data, path, "a list")
+        return [_read(item, spec[0], f"{path}[{i}]", unknown) for i, item in enumerate(data)]
+    if isinstance(spec, Mapping):
+        if not isinstance(data, Mapping):
+            raise _wrong(data, path, "an object")
+        found: dict[str, Any] = {}
+        for name, value in data.items():
+            where = f"{path}.{name}" if path else str(name)
+            if None in spec:
+                found[str(name)] = _read(value, spec[None], where, unknown)
+            elif name in spec:
+                found[name] = _read(value, spec[name], where, unknown)
+            else:
+                unknown.append(where)
+        return found
+    fits = type(data) is spec or (spec is float and type(data) is int)
+    if not fits:
+        raise _wrong(data, path, f"of type {_GO[spec]}")
+    return data
+
+
+def _wrong(data: Any, path: str, wanted: str) -> ConfigFileError:
+    names = {str: "string", bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
+    return ConfigFileError(
+        f"json: cannot unmarshal {names.get(type(data), 'value')} into field {path}, which is {wanted}"
+    )

@@ -1,0 +1,131 @@
+"""`--admission-control-config-file`: an AdmissionConfiguration, which says what rules for writes have to know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from watchkeeper.server.errors import StartupError
+
+if TYPE_CHECKING:
+    from watchkeeper.admission.podsecurity.configuration import Configuration
+    from watchkeeper.webhook.credentials import WebhookCredentials
+
+_GROUP = "apiserver.config.k8s.io"
+_MUTATING, _VALIDATING = "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionConfiguration:
+    """What plugins are told; None where nothing is said to them."""
+
+    pod_security: Configuration | None = None
+    mutating_webhooks: WebhookCredentials | None = None
+    validating_webhooks: WebhookCredentials | None = None
+
+
+NOTHING_SAID = AdmissionConfiguration()
+
+
+def load_admission_configuration(path: Path | None, disabled: tuple[str, ...] = ()) -> AdmissionConfiguration:
+    """Read the file and those that it names; plugins that are off are told nothing. Raises StartupError."""
+    if path is None:
+        return NOTHING_SAID
+    told = {name: found for name, found in _plugins(path).items() if name not in disabled}
+    if "ResourceQuota" in told:
+        raise _failed("ResourceQuota", "this server has no limitedResources")
+    return AdmissionConfiguration(
+        _pod_security(told["PodSecurity"]) if "PodSecurity" in told else None,
+        _credentials(_MUTATING, told[_MUTATING]) if _MUTATING in told else None,
+        _credentials(_VALIDATING, told[_VALIDATING]) if _VALIDATING in told else None,
+    )
+
+
+def _plugins(path: Path) -> dict[str, str | Mapping[str, Any]]:
+    """What stands in the file for each plugin, or in the file that it names. Of several for one the first counts."""
+    # Loaded only here: most servers are started without such a file.
+    from watchkeeper.runtime.config_file import ANYTHING, ConfigFileError, parse_config
+
+    fields = {"plugins": [{"name": str, "path": str, "configuration": ANYTHING}]}
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartupError(
+            "failed to read plugin config: unable to read admission control configuration"
+            f' from "{path}" [{_why(error)}]'
+        ) from error
+    try:
+        specs = {f"{_GROUP}/{version}": fields for version in ("v1", "v1alpha1")}
+        found = parse_config(text, "AdmissionConfiguration", specs)
+    except ConfigFileError as error:
+        raise StartupError(f"failed to read plugin config: {error}") from error
+    told: dict[str, str | Mapping[str, Any]] = {}
+    for each in found.get("plugins") or ():
+        name, file, inline = each.get("name") or "", each.get("path") or "", each.get("configuration")
+        if name in told:
+            continue
+        if inline is not None:
+            if not isinstance(inline, Mapping):
+                raise _failed(name, "Object 'Kind' is missing")
+            told[name] = inline
+        elif file:
+            try:
+                told[name] = (path.parent / file).read_text()
+            except (OSError, UnicodeDecodeError) as error:
+                raise _failed(name, f"open {path.parent / file}: {_why(error)}") from error
+    return told
+
+
+def _pod_security(data: str | Mapping[str, Any]) -> Configuration:
+    from watchkeeper.admission.podsecurity.configuration import NO_CONFIGURATION, parse_configuration
+    from watchkeeper.meta.field import aggregate
+    from watchkeeper.runtime.config_file import ConfigFileError
+
+    if not data:
+        return NO_CONFIGURATION
+    try:
+        configuration, faults = parse_configuration(data)
+    except ConfigFileError as error:
+        raise _failed("PodSecurity", str(error)) from error
+    if faults:
+        raise StartupError(f'failed to initialize admission plugin "PodSecurity": {aggregate(faults)}')
+    return configuration
+
+
+def _credentials(plugin: str, data: str | Mapping[str, Any]) -> WebhookCredentials | None:
+    from watchkeeper.meta.field import invalid
+    from watchkeeper.runtime.config_file import ConfigFileError, parse_config
+    from watchkeeper.webhook.credentials import read_credentials
+
+    specs = {
+        f"{_GROUP}/v1": ("WebhookAdmissionConfiguration", {"kubeConfigFile": str}),
+        f"{_GROUP}/v1alpha1": ("WebhookAdmission", {"kubeConfigFile": str}),
+    }
+    problem: ConfigFileError | None = None
+    for version, (kind, fields) in specs.items():
+        try:
+            found = parse_config(data, kind, {version: fields})
+            break
+        except ConfigFileError as error:
+            problem = problem if problem is not None and "is registered" in str(error) else error
+    else:
+        raise _failed(plugin, str(problem))
+    file = found.get("kubeConfigFile") or ""
+    if not file:
+        return None
+    if not file.startswith("/"):
+        raise _failed(plugin, str(invalid("kubeConfigFile", file, "must be an absolute file path")))
+    try:
+        return read_credentials(Path(file))
+    except (OSError, ValueError) as error:
+        raise _failed(plugin, _why(error)) from error
+
+
+def _failed(plugin: str, why: str) -> StartupError:
+    return StartupError(f'couldn\'t init admission plugin "{plugin}": {why}')
+
+
+def _why(error: Exception) -> str:
+    return error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)

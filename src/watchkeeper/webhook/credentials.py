@@ -1,0 +1,109 @@
+"""What webhooks are shown by whom they are called: users of a kubeconfig, named after the hosts that they are for."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from watchkeeper.webhook.client_config import ClientConfig
+
+_HTTPS = "443"
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What one user of a kubeconfig shows. Files are read when a connection's client is made."""
+
+    token: str = field(default="", repr=False)
+    token_file: Path | None = None
+    basic: tuple[str, str] | None = field(default=None, repr=False)
+    certificate: bytes | Path | None = field(default=None, repr=False)
+    key: bytes | Path | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def request_headers(self) -> dict[str, str]:
+        """What each request says. Raises OSError."""
+        headers = dict(self.headers)
+        token = self.token_file.read_text().strip() if self.token_file is not None else self.token
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        elif self.basic is not None:
+            headers["Authorization"] = f"Basic {base64.b64encode(':'.join(self.basic).encode()).decode()}"
+        return headers
+
+    def show(self, context: ssl.SSLContext) -> None:
+        """Have a context show the certificate, if there is one. Raises OSError, ssl.SSLError."""
+        if self.certificate is None or self.key is None:
+            return
+        with tempfile.NamedTemporaryFile() as file:  # `ssl` takes certificates from files only
+            file.write(_content(self.certificate) + b"\n" + _content(self.key))
+            file.flush()
+            context.load_cert_chain(file.name)
+
+
+class WebhookCredentials:
+    """The users of a kubeconfig."""
+
+    def __init__(self, users: Mapping[str, Credential], default: str = "") -> None:
+        """`default` is the user of the current context, "" for none."""
+        self._users = dict(users)
+        self._default = default
+
+    def __repr__(self) -> str:
+        return f"<WebhookCredentials of {len(self._users)} users>"
+
+    def find(self, config: ClientConfig) -> Credential | None:
+        """Who to be to a webhook: by host and port, by host alone for port 443, with `*.` for any first labels, `*`."""
+        host, port = config.host_port
+        for name in (f"{host}:{port}", *((host,) if port == _HTTPS else ())):
+            labels = name.split(".")
+            for nickname in (name, *(f"*.{'.'.join(labels[i:])}" for i in range(1, len(labels)))):
+                if nickname in self._users:
+                    return self._users[nickname]
+        return self._users.get("*") or self._users.get(self._default)
+
+
+def read_credentials(path: Path) -> WebhookCredentials:
+    """Read a kubeconfig. Raises OSError, ValueError."""
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ValueError(f"error loading config file {str(path)!r}: {error}") from error
+    if not isinstance(data, dict):
+        raise ValueError(f"error loading config file {str(path)!r}: it is no kubeconfig")
+    users = {each["name"]: _credential(each.get("user") or {}, path) for each in data.get("users") or ()}
+    contexts = {each["name"]: each.get("context") or {} for each in data.get("contexts") or ()}
+    current = contexts.get(data.get("current-context") or "", {})
+    return WebhookCredentials(users, current.get("user") or "")
+
+
+def _credential(user: Mapping[str, Any], path: Path) -> Credential:
+    for unsupported in ("exec", "auth-provider"):
+        if user.get(unsupported):
+            raise ValueError(f"{path}: credentials by {unsupported} are not supported; use a token or a certificate")
+    headers = {"Impersonate-User": user["as"]} if user.get("as") else {}
+    return Credential(
+        token=user.get("token") or "",
+        token_file=path.parent / user["tokenFile"] if user.get("tokenFile") else None,
+        basic=(user["username"], user.get("password") or "") if user.get("username") else None,
+        certificate=_source(user, "client-certificate", path),
+        key=_source(user, "client-key", path),
+        headers=headers,
+    )
+
+
+def _source(user: Mapping[str, Any], key: str, path: Path) -> bytes | Path | None:
+    if data := user.get(f"{key}-data"):
+        return base64.b64decode(data, validate=True)
+    return path.parent / user[key] if user.get(key) else None
+
+
+def _content(source: bytes | Path) -> bytes:
+    return source if isinstance(source, bytes) else source.read_bytes()
