@@ -1,12 +1,14 @@
 """Services get addresses from the networks of all ServiceCIDRs that are ready, whoever made these."""
 
 from copy import deepcopy
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
 
 from watchkeeper.apis.core.service_defaults import default_service
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.registry.address_space import locate, record_name
 from watchkeeper.registry.allocators import ServiceAllocator
 from watchkeeper.registry.service_networks import ServiceNetworks
 
@@ -146,6 +148,32 @@ def test_a_dry_run_tells_of_one_network() -> None:
     assert refusal(allocator, dry_run=True, clusterIP="10.9.0.1").endswith(
         "the provided IP (10.9.0.1) is not in the valid range. The range of valid IPs is 10.1.0.0/30"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "name"),
+    [
+        ("10.0.0.5", "IPv4", "10.0.0.5"),
+        ("010.000.0.05", "IPv4", "10.0.0.5"),
+        ("::ffff:10.0.0.5", "IPv4", "10.0.0.5"),
+        ("fd00::5", "IPv6", "fd00::5"),
+        ("FD00:0:0::0005", "IPv6", "fd00::5"),
+        ("fd00:0:0:0:1:0:0:0", "IPv6", "fd00::1:0:0:0"),
+        ("::", "IPv6", "::"),
+        ("fd00::10.0.0.5", "IPv6", "fd00::a00:5"),
+    ],
+)
+def test_an_address_is_one_number_and_has_one_name_however_it_is_written(text: str, family: str, name: str) -> None:
+    assert record_name(text) == record_name(name) == name
+    found = locate(text)
+    assert found == locate(name) and found is not None
+    assert found == (family, int(ip_address(name)))
+
+
+@pytest.mark.parametrize("text", ["", "None", "10.0.0", "10.0.0.256", "fd00::g", "fd00::1%eth0", "10.0.0.5/24", "\x00"])
+def test_what_is_no_address_has_no_number(text: str) -> None:
+    assert locate(text) is None
+    assert record_name(text) == text
 
 
 def test_an_address_that_has_an_ip_address_object_is_given_to_nobody() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import socket
 from collections.abc import Iterable, Mapping
 
 from watchkeeper.apis.validation.net import IPAddress, IPNetwork, canonical_ip, parse_ip
@@ -40,6 +41,8 @@ def family_of(network: IPNetwork) -> str:
 
 def locate(text: str) -> tuple[str, int] | None:
     """The family and the number of an address; None for what is none."""
+    if (packed := _packed(text)) is not None:
+        return "IPv4" if len(packed) == 4 else "IPv6", int.from_bytes(packed)
     address = parse_ip(text)
     if address is None:
         return None
@@ -49,8 +52,21 @@ def locate(text: str) -> tuple[str, int] | None:
 
 def record_name(text: str) -> str:
     """The name of the IPAddress of an address, however that is written."""
+    packed = _packed(text)
+    if packed is not None and (len(packed) == 4 or socket.inet_ntop(socket.AF_INET6, packed) == text):
+        return text
     address = parse_ip(text)
     return text if address is None else str(ipaddress.ip_address(canonical_ip(address)))
+
+
+def _packed(text: str) -> bytes | None:
+    """The bytes of an address in one of the usual forms; a start reads those of all Services."""
+    try:
+        if ":" not in text:
+            return socket.inet_pton(socket.AF_INET, text)
+        return None if "." in text else socket.inet_pton(socket.AF_INET6, text)
+    except (OSError, ValueError):
+        return None
 
 
 class _Network:
