@@ -39,7 +39,7 @@ def test_without_conditions_all_or_none_are_admitted() -> None:
         (HEAD + "jwts: []", 'unknown field "jwts"'),
         (HEAD + "anonymous: {enable: true}", 'unknown field "anonymous.enable"'),
         (HEAD + "anonymous: {enabled: 1}", "anonymous.enabled is no bool"),
-        (HEAD + "anonymous: {enabled: true, conditions: [/livez]}", "anonymous.conditions is no object"),
+        (HEAD + "anonymous: {enabled: true, conditions: [/livez]}", "anonymous.conditions[0] is no object"),
         (
             HEAD + "anonymous: {enabled: false, conditions: [{path: /livez}]}",
             "anonymous.conditions: enabled should be set to true when conditions are defined",

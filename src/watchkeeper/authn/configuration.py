@@ -44,7 +44,10 @@ def parse_configuration(text: str) -> Anonymous | None:
     if given.get("anonymous") is None:
         return None
     anonymous = _fields(given["anonymous"], "anonymous.", enabled=bool, conditions=list)
-    conditions = [_fields(each, "anonymous.conditions.", path=str) for each in anonymous.get("conditions") or ()]
+    conditions = [
+        _fields(each, f"anonymous.conditions[{i}].", path=str)
+        for i, each in enumerate(anonymous.get("conditions") or ())
+    ]
     enabled = bool(anonymous.get("enabled"))
     if conditions and not enabled:
         raise ConfigurationError("anonymous.conditions: enabled should be set to true when conditions are defined")
