@@ -84,3 +84,23 @@ def test_the_defaults_of_the_storage_version_are_not_stored_with_what_was_sent_a
     definition = f"{DEFINITIONS}/widgets.{api.group}"
     assert api.call("PATCH", definition, {"spec": {"versions": versions(storage_default=False)}}, MERGE).status == 200
     kit.eventually(lambda: api.call("GET", f"{path}/a").body["spec"] == {"v1": True})
+
+
+def test_a_resource_within_that_has_something_else_for_metadata_is_told_at_each_version(api: Any, kit: Any) -> None:
+    def versions(**changed: bool) -> list[dict[str, Any]]:
+        both = [kit.version("v1", storage=False), kit.version("v2")]
+        for version in both:
+            spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, **changed}
+            version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+        return both
+
+    api.install(*versions())
+    assert api.call("POST", api.path("v2"), api.widget("a", {"metadata": [1]}, "v2")).status == 201
+    definition = f"{DEFINITIONS}/widgets.{api.group}"
+    embedded = {"spec": {"versions": versions(**{"x-kubernetes-embedded-resource": True})}}
+    assert api.call("PATCH", definition, embedded, MERGE).status == 200
+    kit.eventually(lambda: api.call("GET", f"{api.path('v2')}/a").status == 500)
+    why = "spec.metadata: Invalid value: [1]: json: cannot unmarshal array into Go value of type v1.ObjectMeta"
+    for version in ("v1", "v2"):
+        found = api.call("GET", f"{api.path(version)}/a").body
+        assert (found["message"], found["code"], found.get("reason")) == (why, 500, None)

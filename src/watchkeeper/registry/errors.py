@@ -59,13 +59,13 @@ def to_api_error(error: storage.StorageError, resource: GroupResource, name: str
             return errors.server_timeout(resource, verb, 2)
         case storage.CorruptDeletion():
             return ApiError(500, STORE_READ_ERROR, str(error))
-        case storage.UnknownVersion():
+        case storage.NotOfItsKind():
             return ApiError(500, "", error.cause)
         case storage.CorruptObject():
             return errors.internal_error(str(error))
         case storage.CorruptObjects():
             first = error.errors[0] if error.errors else None
-            if isinstance(first, storage.UnknownVersion):
+            if isinstance(first, storage.NotOfItsKind):
                 return ApiError(500, "", first.cause)
             return _unreadable(error, resource)
     return errors.internal_error(str(error))

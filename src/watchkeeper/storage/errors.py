@@ -98,8 +98,8 @@ class CorruptObject(StorageError):
         self.cause, self.revision, self.decrypted = cause, revision, decrypted
 
 
-class UnknownVersion(CorruptObject):
-    """An object is stored at a version that its kind does not have any more."""
+class NotOfItsKind(CorruptObject):
+    """An object is not what its kind is now: its version is gone, or a resource in it is none. Only `cause` is told."""
 
 
 class CorruptDeletion(CorruptObject):

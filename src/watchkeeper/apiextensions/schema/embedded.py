@@ -73,7 +73,7 @@ def well_formed_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 def compile_coercer(node: Structural | None, *, is_root: bool = True, lenient: bool = False) -> Coerce | None:
     """Decodes the metadata of embedded resources; None when the schema has none. The root is none of them.
 
-    `lenient`: what cannot be read is dropped.
+    `lenient`: what cannot be read is dropped, as long as metadata is an object.
     """
     if node is None:
         return None
@@ -111,6 +111,10 @@ def coerce_resource(value: dict[str, Any], unknown: list[str] | None, path: str)
     for name in ("apiVersion", "kind"):
         if name in value and not isinstance(value[name], str):
             raise CoercionError(invalid(join(path, name), value[name], "must be a string"))
+    _coerce_metadata(value, unknown, path)
+
+
+def _coerce_metadata(value: dict[str, Any], unknown: list[str] | None, path: str) -> None:
     if "metadata" in value:
         where = join(path, "metadata")
         sent = orjson.dumps(value["metadata"])  # decoding changes it, and an error shows it
@@ -121,15 +125,14 @@ def coerce_resource(value: dict[str, Any], unknown: list[str] | None, path: str)
 
 
 def drop_malformed(value: dict[str, Any], unknown: list[str] | None, path: str) -> None:
-    """Drop what cannot be read of kind, apiVersion and metadata of a resource, in place."""
+    """Drop what cannot be read of kind, apiVersion and metadata of a resource, in place. Raises CoercionError."""
     for name in ("apiVersion", "kind"):
         if name in value and not isinstance(value[name], str):
             del value[name]
-    metadata = value.get("metadata", value)
-    if metadata is None:
-        value["metadata"] = {}
-    elif metadata is not value and metadata.__class__ is dict:
-        value["metadata"] = well_formed_metadata(metadata)
+    if value.get("metadata").__class__ is dict:
+        value["metadata"] = well_formed_metadata(value["metadata"])
+    else:
+        _coerce_metadata(value, unknown, path)
 
 
 def compile_embedded_check(node: Structural | None, *, is_root: bool = True) -> Check | None:

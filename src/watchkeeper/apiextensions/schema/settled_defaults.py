@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
-from watchkeeper.apiextensions.schema.embedded import compile_coercer, drop_malformed
+from watchkeeper.apiextensions.schema.embedded import CoercionError, compile_coercer, drop_malformed
 from watchkeeper.apiextensions.schema.normalize import compile_normalizer
 from watchkeeper.apiextensions.schema.structural import Structural
 
@@ -51,9 +52,10 @@ def _pruner(root: Structural) -> Callable[[Any, _Path], tuple[Any, bool]]:
 
     def prune(default: Any, path: _Path) -> tuple[Any, bool]:
         around = _wrapped(copy.deepcopy(default), path)
-        drop_malformed(around, None, "")
-        if coerce is not None:
-            coerce(around, None, "")
+        with suppress(CoercionError):  # nobody reads an object that has it
+            drop_malformed(around, None, "")
+            if coerce is not None:
+                coerce(around, None, "")
         normalize(around, None, "")
         return _found(around, path)
 

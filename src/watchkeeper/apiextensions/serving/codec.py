@@ -8,11 +8,12 @@ from typing import Any
 import orjson
 
 from watchkeeper.apiextensions.conversion.interface import Converter
+from watchkeeper.apiextensions.schema.embedded import CoercionError
 from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.json_text import with_digits
 from watchkeeper.storage.codec import JsonCodec, SelectableFields, splice
-from watchkeeper.storage.errors import CorruptObject, UnknownVersion
+from watchkeeper.storage.errors import CorruptObject, NotOfItsKind
 from watchkeeper.storage.interface import Attributes, StoredObject
 
 Object = dict[str, Any]
@@ -67,6 +68,8 @@ class CustomCodec(JsonCodec):
             body = self.body(obj)
             stored = StoredObject(key, revision, self._head_of(found.gvk), splice(body, revision), self)
             stored.set_attributes(self.attributes(obj))
+        except CoercionError as e:
+            raise NotOfItsKind(str(e), key, revision=revision) from None
         except Exception as e:
             raise CorruptObject(f"what is stored cannot be read as {found.gvk}: {e}", key, revision=revision) from e
         return stored
@@ -78,7 +81,7 @@ class CustomCodec(JsonCodec):
         ours = group == self.gvk.group and obj.get("kind") == self.gvk.kind
         if ours and found is None:
             text = f"request to convert CR from an invalid group/version: {api_version}"
-            raise UnknownVersion(text, key, revision=revision)
+            raise NotOfItsKind(text, key, revision=revision)
         if not ours or found is None:
             text = f"expected {self.gvk.api_version} {self.gvk.kind}, found {obj.get('apiVersion')} {obj.get('kind')}"
             raise CorruptObject(text, key, revision=revision)

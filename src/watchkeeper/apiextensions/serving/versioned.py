@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from watchkeeper.apiextensions.conversion.interface import Converter
+from watchkeeper.apiextensions.schema.embedded import CoercionError
 from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.storage.codec import JsonCodec, SelectableFields
@@ -76,6 +77,14 @@ class KeptObjects:
             self._size -= _size_of(self._objects.pop(next(iter(self._objects))))
 
 
+def _prune(version: CompiledVersion, obj: Object) -> None:
+    """Drop from a converted object what a version does not know, in place. Raises ApiError."""
+    try:
+        version.prune(obj)
+    except CoercionError as error:
+        raise ApiError(500, "", str(error)) from None
+
+
 def _size_of(shown: StoredObject) -> int:
     return len(shown.tail) + _AROUND
 
@@ -116,7 +125,7 @@ class VersionedStorage:
 
     def wrap(self, stored: StoredObject, obj: Object) -> StoredObject:
         """The object that a conversion has made of a stored one."""
-        self._shown.prune(obj)
+        _prune(self._shown, obj)
         found = self.codec.wrap(stored.key, self.codec.body(obj), stored.resource_version)
         found.set_attributes(self.codec.attributes(obj))
         return found
@@ -189,7 +198,7 @@ class VersionedStorage:
         if self._shown is self._stored:
             return obj
         converted = await self._converter.convert(_without_version(obj), self._stored.gvk.group_version)
-        self._stored.prune(converted)
+        _prune(self._stored, converted)
         return converted
 
     async def rehearse(self, obj: Object) -> Object:
@@ -199,7 +208,7 @@ class VersionedStorage:
         stored = await self._to_storage(orjson.loads(orjson.dumps(obj)))
         self._stored.default(stored)
         shown = await self._converter.convert(stored, self._shown.gvk.group_version)
-        self._shown.prune(shown)
+        _prune(self._shown, shown)
         return shown
 
     # -- storage.Interface ----------------------------------------------------------------------------------------
