@@ -77,3 +77,17 @@ def test_options_become_flags():
         "--port=0",
         "--service-cluster-ip-range=10.0.0.0,24",
     ]
+
+
+def test_files_beside_a_test_may_be_named_like_modules_of_the_standard_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("operator.py", "collections.py", "watchkeeper.py"):
+        (tmp_path / name).write_text("raise ImportError(__file__)\n")
+    (tmp_path / "things.py").write_text(
+        "import dataclasses\nfrom watchkeeper.kinds import Registry\nregistry = Registry()\n"
+        "@registry.kind('a.example.com/v1')\n@dataclasses.dataclass\nclass Thing:\n    size: int = 1\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    with ServerProcess(app="things:registry") as server:
+        assert server.request("GET", "/apis/a.example.com/v1")["resources"][0]["kind"] == "Thing"

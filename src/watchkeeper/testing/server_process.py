@@ -44,7 +44,8 @@ class ServerProcess(Running):
         """Start, and wait until it answers. Raises RuntimeError with what the server said when it does not."""
         if self._process is not None:
             raise RuntimeError("the server is running already")
-        command = [sys.executable, "-m", "watchkeeper.testing.child", *flags(self._options)]
+        # -P: the directory of a test may have files that are named like modules of the standard library.
+        command = [sys.executable, "-P", "-m", "watchkeeper.testing.child", *flags(self._options)]
         # A file, not a pipe: nobody reads it while the server runs, and a full pipe would stop the server.
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self._process = subprocess.Popen(
