@@ -183,6 +183,18 @@ def test_what_is_no_model_or_no_kind_is_refused() -> None:
         Registry().kind("v1")
 
 
+def test_a_kind_is_declared_once_and_in_one_version() -> None:
+    registry = Registry()
+    registry.kind("a.example.com/v1")(Order)
+    with pytest.raises(ValueError, match=r"orders\.a\.example\.com is declared already, in version v1: a kind has one"):
+        registry.kind("a.example.com/v2")(Order)
+    with pytest.raises(ValueError, match=r"commands\.a\.example\.com: orders\.a\.example\.com is of the kind Order"):
+        registry.kind("a.example.com/v1", plural="commands")(Order)
+    registry.kind("b.example.com/v1")(Order)
+    registry.kind("a.example.com/v2", kind="Other")(Order)
+    assert len(registry.kinds) == 3
+
+
 class Client:
     def __init__(self, server: Any) -> None:
         host, _, port = server.url.removeprefix("http://").partition(":")

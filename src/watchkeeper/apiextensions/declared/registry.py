@@ -134,10 +134,25 @@ class Registry:
             }
             definition = _definition(version.group, names, "Namespaced" if namespaced else "Cluster", entry)
             _check(definition)
+            self._check_new(definition)
             self.kinds.append(DeclaredKind(definition=definition, model=model_of(cls), strategy=strategy))
             return cls
 
         return declare
+
+    def _check_new(self, definition: Object) -> None:
+        """Raises ValueError for a name that another kind of the group has."""
+        name, spec = definition["metadata"]["name"], definition["spec"]
+        for other in self.kinds:
+            theirs = other.definition["spec"]
+            if other.definition["metadata"]["name"] == name:
+                raise ValueError(
+                    f"{name} is declared already, in version {theirs['versions'][0]['name']}: a kind has one"
+                )
+            if theirs["group"] == spec["group"] and theirs["names"]["kind"] == spec["names"]["kind"]:
+                raise ValueError(
+                    f"{name}: {other.definition['metadata']['name']} is of the kind {spec['names']['kind']}, too"
+                )
 
 
 def _free() -> Object:
