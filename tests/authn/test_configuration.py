@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from watchkeeper.authn.configuration import Anonymous, ConfigurationError, parse_configuration
+from watchkeeper.authn.configuration import Anonymous, Configuration, ConfigurationError, parse_configuration
 
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
 
 
 def test_a_file_that_says_nothing_of_them_leaves_it_to_others() -> None:
-    assert parse_configuration(HEAD) is None
-    assert parse_configuration(HEAD.replace("/v1", "/v1beta1") + "jwt: []\nanonymous: null\n") is None
+    assert parse_configuration(HEAD) == Configuration()
+    assert parse_configuration(HEAD.replace("/v1", "/v1beta1") + "jwt: []\nanonymous: null\n") == Configuration()
 
 
 def test_conditions_are_exact_paths() -> None:
-    found = parse_configuration(HEAD + "anonymous: {enabled: true, conditions: [{path: /livez}, {path: /readyz}]}")
+    found = parse_configuration(
+        HEAD + "anonymous: {enabled: true, conditions: [{path: /livez}, {path: /readyz}]}"
+    ).anonymous
     assert found == Anonymous(paths=frozenset({"/livez", "/readyz"}))
+    assert found is not None
     assert [found.admits(path) for path in ("/livez", "/livez/", "/livez/ping", "/healthz")] == [True, *3 * [False]]
 
 
 def test_without_conditions_all_or_none_are_admitted() -> None:
     for text, enabled in (("{enabled: true}", True), ("{enabled: false}", False), ("{}", False)):
-        found = parse_configuration(f"{HEAD}anonymous: {text}")
+        found = parse_configuration(f"{HEAD}anonymous: {text}").anonymous
         assert found == Anonymous(enabled=enabled)
+        assert found is not None
         assert found.admits("/api") is enabled
 
 
@@ -31,15 +35,21 @@ def test_without_conditions_all_or_none_are_admitted() -> None:
     ("text", "problem"),
     [
         ("", "empty config data"),
-        ("[]", "the file is no object"),
+        ("[]", "the file holds no object"),
         ("a: [", "while parsing"),
-        ("kind: AuthenticationConfiguration", "expected kind AuthenticationConfiguration of apiVersion"),
-        (HEAD.replace("Authentication", "Authorization"), "expected kind AuthenticationConfiguration"),
-        (HEAD + "jwt: [{}]", "jwt: "),
+        ("kind: AuthenticationConfiguration", "Object 'apiVersion' is missing"),
+        (HEAD.replace("Authentication", "Authorization"), 'no kind "AuthorizationConfiguration" is registered'),
+        (HEAD + "jwt: [{issue: {}}]", 'unknown field "jwt[0].issue"'),
         (HEAD + "jwts: []", 'unknown field "jwts"'),
         (HEAD + "anonymous: {enable: true}", 'unknown field "anonymous.enable"'),
-        (HEAD + "anonymous: {enabled: 1}", "anonymous.enabled is no bool"),
-        (HEAD + "anonymous: {enabled: true, conditions: [/livez]}", "anonymous.conditions[0] is no object"),
+        (
+            HEAD + "anonymous: {enabled: 1}",
+            "json: cannot unmarshal number into field anonymous.enabled, which is of type bool",
+        ),
+        (
+            HEAD + "anonymous: {enabled: true, conditions: [/livez]}",
+            "json: cannot unmarshal string into field anonymous.conditions[0], which is an object",
+        ),
         (
             HEAD + "anonymous: {enabled: false, conditions: [{path: /livez}]}",
             "anonymous.conditions: enabled should be set to true when conditions are defined",

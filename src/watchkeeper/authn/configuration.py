@@ -1,12 +1,34 @@
-"""kube-apiserver's AuthenticationConfiguration: what it says of requests without credentials, and nothing else."""
+"""kube-apiserver's AuthenticationConfiguration: requests without credentials, and issuers of tokens."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-_API_VERSIONS = tuple(f"apiserver.config.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
-_KIND = "AuthenticationConfiguration"
+from watchkeeper.runtime.config_file import ConfigFileError, parse_config
+
+_RULE = {"claim": str, "requiredValue": str, "expression": str, "message": str}
+_MAPPING = {"claim": str, "prefix": str, "expression": str}
+_JWT = {
+    "issuer": {
+        "url": str,
+        "discoveryURL": str,
+        "certificateAuthority": str,
+        "audiences": [str],
+        "audienceMatchPolicy": str,
+        "egressSelectorType": str,
+    },
+    "claimValidationRules": [_RULE],
+    "claimMappings": {
+        "username": _MAPPING,
+        "groups": _MAPPING,
+        "uid": {"claim": str, "expression": str},
+        "extra": [{"key": str, "valueExpression": str}],
+    },
+    "userValidationRules": [{"expression": str, "message": str}],
+}
+_FIELDS = {"jwt": [_JWT], "anonymous": {"enabled": bool, "conditions": [{"path": str}]}}
+_SPECS = {f"apiserver.config.k8s.io/{version}": _FIELDS for version in ("v1", "v1beta1", "v1alpha1")}
 
 
 class ConfigurationError(Exception):
@@ -26,41 +48,29 @@ class Anonymous:
         return self.enabled and (not self.paths or path in self.paths)
 
 
-def parse_configuration(text: str) -> Anonymous | None:
-    """Read the text of a file, YAML or JSON; None where it says nothing. Raises ConfigurationError."""
-    import yaml
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a file says."""
 
+    anonymous: Anonymous | None = None
+    jwt: tuple[dict[str, Any], ...] = ()
+    """Issuers, whose fields have the right types and are not judged any further."""
+
+
+def parse_configuration(text: str) -> Configuration:
+    """Read the text of a file, YAML or JSON. Raises ConfigurationError."""
     if not text:
         raise ConfigurationError("empty config data")
     try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        given = parse_config(text, "AuthenticationConfiguration", _SPECS)
+    except ConfigFileError as error:
         raise ConfigurationError(str(error)) from None
-    given = _fields(data, "", apiVersion=str, kind=str, jwt=list, anonymous=dict)
-    if given.get("apiVersion") not in _API_VERSIONS or given.get("kind") != _KIND:
-        raise ConfigurationError(f"expected kind {_KIND} of apiVersion {_API_VERSIONS[0]}")
-    if given.get("jwt"):
-        raise ConfigurationError("jwt: this server knows no issuers of tokens but itself")
-    if given.get("anonymous") is None:
-        return None
-    anonymous = _fields(given["anonymous"], "anonymous.", enabled=bool, conditions=list)
-    conditions = [
-        _fields(each, f"anonymous.conditions[{i}].", path=str)
-        for i, each in enumerate(anonymous.get("conditions") or ())
-    ]
+    jwt = tuple(each or {} for each in given.get("jwt") or ())
+    anonymous = given.get("anonymous")
+    if anonymous is None:
+        return Configuration(None, jwt)
+    conditions = [each or {} for each in anonymous.get("conditions") or ()]
     enabled = bool(anonymous.get("enabled"))
     if conditions and not enabled:
         raise ConfigurationError("anonymous.conditions: enabled should be set to true when conditions are defined")
-    return Anonymous(enabled, frozenset(each.get("path") or "" for each in conditions))
-
-
-def _fields(data: Any, where: str, **types: type) -> dict[str, Any]:
-    """The fields of an object, which has no others."""
-    if not isinstance(data, dict):
-        raise ConfigurationError(f"{where.removesuffix('.') or 'the file'} is no object")
-    for name, value in data.items():
-        if name not in types:
-            raise ConfigurationError(f'strict decoding error: unknown field "{where}{name}"')
-        if value is not None and not isinstance(value, types[name]):
-            raise ConfigurationError(f"{where}{name} is no {types[name].__name__}")
-    return data
+    return Configuration(Anonymous(enabled, frozenset(each.get("path") or "" for each in conditions)), jwt)

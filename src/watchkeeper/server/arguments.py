@@ -131,6 +131,12 @@ def _values(text: str) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()
 
 
+def _required_claim(text: str) -> tuple[str, ...]:
+    if "=" not in text:
+        raise ValueError(f"malformed pair, expect string=string: {text}")
+    return (text,)
+
+
 def _named_pairs(text: str) -> tuple[NamedPair, ...]:
     return tuple(map(named_pair, text.split(";")))
 
@@ -177,8 +183,9 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--service-node-port-range", "ports that Services get as node ports", metavar="RANGE",
           default="-".join(map(str, DEFAULT_NODE_PORTS)))  # fmt: skip
     a.add_switch("--anonymous-auth", "let requests without credentials be system:anonymous", default=True)
-    a.add("--authentication-config", "an AuthenticationConfiguration: the paths that need no credentials", kind=Path,
-          metavar="FILE")  # fmt: skip
+    a.add("--authentication-config", "an AuthenticationConfiguration: paths that need no credentials, issuers of tokens",
+          kind=Path, metavar="FILE")  # fmt: skip
+    _add_oidc_options(a)
     a.add("--authorization", "RBAC or AlwaysAllow", default="RBAC", metavar="MODE")
     a.add("--kubeconfig", "where to write a kubeconfig (default: in --data-dir)", kind=Path, metavar="PATH")
     a.add("--controllers", f"controllers to run, of {', '.join(CONTROLLERS)}; '' for none", default=DEFAULT_CONTROLLERS,
@@ -229,6 +236,22 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="S")  # fmt: skip
     a.add("--log-format", "text or json", default="text", metavar="FORMAT")
     a.add("--log-level", "debug, info, warning or error", default="info", metavar="LEVEL")
+
+
+def _add_oidc_options(a: _Arguments) -> None:
+    for name, text, default in (
+        ("issuer-url", "take the ID tokens of this OpenID Connect issuer", ""),
+        ("client-id", "for whom they have to be", ""),
+        ("username-claim", "the claim that is the user's name", "sub"),
+        ("username-prefix", "what goes before it, - for nothing (default: the issuer and #, unless it is email)", ""),
+        ("groups-claim", "the claim that is the user's groups", ""),
+        ("groups-prefix", "what goes before these", ""),
+    ):
+        a.add(f"--oidc-{name}", text, default=default, metavar="TEXT")
+    a.add("--oidc-ca-file", "authorities that may have signed the issuer's certificate", kind=Path, metavar="FILE")
+    a.add("--oidc-signing-algs", "how tokens may be signed", kind=_names, default=("RS256",), metavar="LIST")
+    a.add("--oidc-required-claim", "a claim that they must have; may be given several times", kind=_required_claim,
+          default=(), metavar="CLAIM=VALUE", action=_Collected)  # fmt: skip
 
 
 def _add_front_proxy_options(a: _Arguments) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from watchkeeper.authn.configuration import Anonymous, ConfigurationError, parse_configuration
+from watchkeeper.authn.configuration import Anonymous
 from watchkeeper.authn.front_proxy import BehindProxy, proxy_headers
 from watchkeeper.authn.interface import TokenAuthenticator
 from watchkeeper.authn.request import ANYBODY, RequestAuthenticator
@@ -18,8 +17,6 @@ from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.pki import serving_certificate
 from watchkeeper.server.tls import Tls, load_tls
 from watchkeeper.server.tls_files import TlsFiles
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,29 +45,6 @@ class Credentials:
         `audiences` are the names that tokens for this server are issued to, `anonymous` says who needs none.
         """
         return RequestAuthenticator(TokenUnion(self.static_tokens, others, audiences=audiences), anonymous=anonymous)
-
-
-def anonymous_requests(options: ServeOptions) -> Anonymous:
-    """Which requests need no credentials, as the options or the file that they name say. Raises StartupError.
-
-    Where everybody may do everything they do, as with kube-apiserver; but not over plain HTTP alone, which
-    kube-apiserver lacks: clients in Go send no credentials there.
-    """
-    file = options.authentication_config
-    if file is not None:
-        try:
-            configured = parse_configuration(file.read_text())
-        except (OSError, UnicodeDecodeError, ConfigurationError) as error:
-            problem = f'failed to load authentication configuration from file "{file}": {error}'
-            raise StartupError(problem) from error
-        if configured is not None and not options.anonymous_auth:
-            raise StartupError(f"--no-anonymous-auth cannot be given where {file} says which requests are anonymous")
-        if configured is not None:
-            return configured
-    if options.anonymous_auth and options.authorization == "AlwaysAllow" and options.tls:
-        log.info("requests without credentials are refused, as --authorization AlwaysAllow asks no further")
-        return Anonymous(enabled=False)
-    return Anonymous(enabled=options.anonymous_auth)
 
 
 def load_credentials(options: ServeOptions) -> Credentials:

@@ -116,7 +116,20 @@ class ServeOptions:
     anonymous_auth: bool = True
     """Whether requests without credentials are `system:anonymous`; with `AlwaysAllow` only where TLS is not served."""
     authentication_config: Path | None = None
-    """An AuthenticationConfiguration: which requests need no credentials, in place of `anonymous_auth`."""
+    """An AuthenticationConfiguration: which requests need no credentials, in place of `anonymous_auth`, and issuers."""
+    oidc_issuer_url: str = ""
+    oidc_client_id: str = ""
+    """Whose tokens are taken, and for whom they have to be."""
+    oidc_ca_file: Path | None = None
+    """Who may have signed the issuer's certificate; None: whoever the system trusts."""
+    oidc_username_claim: str = "sub"
+    oidc_username_prefix: str = ""
+    """"" is the issuer and `#` unless the claim is `email`, and `-` is none."""
+    oidc_groups_claim: str = ""
+    oidc_groups_prefix: str = ""
+    oidc_signing_algs: tuple[str, ...] = ("RS256",)
+    oidc_required_claim: tuple[str, ...] = ()
+    """`CLAIM=VALUE` that tokens must have."""
     service_cluster_ip_range: tuple[str, ...] = (DEFAULT_NETWORK,)
     """The networks that Services get addresses from: one, or one per IP family, the preferred family first."""
     service_node_port_range: str = "-".join(map(str, DEFAULT_NODE_PORTS))

@@ -37,10 +37,11 @@ from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.admission_configuration import load_admission_configuration
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.audit import open_audit_log
+from watchkeeper.server.authentication import anonymous_requests, issuers_of
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.client_trust import Trust
 from watchkeeper.server.controllers import elected_controllers
-from watchkeeper.server.credentials import Credentials, anonymous_requests, behind_proxies, load_credentials
+from watchkeeper.server.credentials import Credentials, behind_proxies, load_credentials
 from watchkeeper.server.extensions import Extensions
 from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.followed_store import FollowedStore
@@ -172,8 +173,14 @@ class Server:
         signer = ServiceAccountTokens(
             service_account_key(options.data_dir, options.service_account_signing_key_file), ISSUER
         )
+        tokens = [*self.extensions.tokens, signer]
+        issuers = issuers_of(options, ISSUER)
+        if issuers is not None:
+            tokens.append(issuers.authenticator)
+            self._undo.append(("issuers", issuers.close))
+            issuers.start()
         authenticator = self.credentials.authenticator(
-            [*self.extensions.tokens, signer], audiences=signer.audiences, anonymous=anonymous_requests(self.options)
+            tokens, audiences=signer.audiences, anonymous=anonymous_requests(self.options)
         )
         choices = AssemblyOptions(
             authorizer=authorizer,

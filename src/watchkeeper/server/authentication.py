@@ -1,0 +1,161 @@
+"""Who needs no credentials, and whose tokens are taken besides the server's own: from a file, or from options."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.authn.configuration import Anonymous, Configuration, ConfigurationError, parse_configuration
+from watchkeeper.meta.field import aggregate
+from watchkeeper.server.errors import StartupError
+from watchkeeper.server.options import ServeOptions
+
+if TYPE_CHECKING:
+    from watchkeeper.authn.jwt.authenticator import JwtAuthenticator
+    from watchkeeper.authn.jwt.issuer import Issuer
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+
+
+def read_file(path: Path) -> tuple[str, Configuration]:
+    """The text of an AuthenticationConfiguration, and what it says. Raises StartupError."""
+    try:
+        text = path.read_text()
+        return text, parse_configuration(text)
+    except (OSError, UnicodeDecodeError, ConfigurationError) as error:
+        raise StartupError(f'failed to load authentication configuration from file "{path}": {error}') from error
+
+
+def anonymous_requests(options: ServeOptions) -> Anonymous:
+    """Which requests need no credentials, as the options or the file that they name say. Raises StartupError.
+
+    Where everybody may do everything they do, as with kube-apiserver; but not over plain HTTP alone, which
+    kube-apiserver lacks: clients in Go send no credentials there.
+    """
+    file = options.authentication_config
+    if file is not None:
+        configured = read_file(file)[1].anonymous
+        if configured is not None and not options.anonymous_auth:
+            raise StartupError(f"--no-anonymous-auth cannot be given where {file} says which requests are anonymous")
+        if configured is not None:
+            return configured
+    if options.anonymous_auth and options.authorization == "AlwaysAllow" and options.tls:
+        log.info("requests without credentials are refused, as --authorization AlwaysAllow asks no further")
+        return Anonymous(enabled=False)
+    return Anonymous(enabled=options.anonymous_auth)
+
+
+class Issuers:
+    """The issuers of a server, kept as the file says that names them."""
+
+    def __init__(self, options: ServeOptions, own_issuer: str, clock: Clock = SYSTEM_CLOCK) -> None:
+        """Raises StartupError."""
+        from watchkeeper.authn.jwt.authenticator import JwtAuthenticator
+
+        self._file = options.authentication_config
+        self._own = own_issuer
+        self._clock = clock
+        self._text = ""
+        self._tasks = TaskOwner("authentication-config")
+        self.authenticator: JwtAuthenticator = JwtAuthenticator(clock)
+        if self._file is not None:
+            self._text, configuration = read_file(self._file)
+            self._first = self._read(configuration)
+        else:
+            self._first = _judged([_flags_issuer(options)], self._own, tuple(options.oidc_signing_algs))
+
+    def start(self) -> None:
+        """Look for the issuers' keys, and look at the file."""
+        self.authenticator.start(self._first)
+        if self._file is not None:
+            self._tasks.start("file", self._follow(self._file))
+
+    async def close(self) -> None:
+        """Look no more."""
+        await self._tasks.close()
+        await self.authenticator.close()
+
+    def _read(self, configuration: Configuration) -> list[Issuer]:
+        return _judged(configuration.jwt, self._own, None)
+
+    async def _follow(self, path: Path) -> None:
+        from watchkeeper.authn.jwt.keys import KeysUnavailable
+
+        seen = self._text
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            try:
+                text = await asyncio.to_thread(path.read_text)
+                if text in (seen, self._text):
+                    continue
+                seen = text
+                await self.authenticator.replace(self._read(parse_configuration(text)))
+            except (OSError, UnicodeDecodeError, ConfigurationError, StartupError, KeysUnavailable) as error:
+                log.error("the issuers of tokens stay as they were: %s", error)
+                continue
+            self._text = text
+            log.info("the issuers of tokens were taken over from the changed file")
+
+
+def issuers_of(options: ServeOptions, own_issuer: str) -> Issuers | None:
+    """Whose tokens are taken besides the server's own; None where nothing is said of any. Raises StartupError."""
+    check_oidc(options)
+    if options.authentication_config is None and not options.oidc_issuer_url:
+        return None
+    return Issuers(options, own_issuer)
+
+
+def check_oidc(options: ServeOptions) -> None:
+    """Raises StartupError for `--oidc-…` options that do not go together."""
+    given = (
+        options.oidc_issuer_url, options.oidc_client_id, options.oidc_ca_file, options.oidc_username_prefix,
+        options.oidc_groups_claim, options.oidc_groups_prefix, options.oidc_required_claim,
+        options.oidc_username_claim != "sub", options.oidc_signing_algs != ("RS256",),
+    )  # fmt: skip
+    if not any(given):
+        return
+    if options.authentication_config is not None:
+        raise StartupError("authentication-config file and oidc-* flags are mutually exclusive")
+    if not options.oidc_issuer_url or not options.oidc_client_id:
+        raise StartupError(
+            "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
+        )
+
+
+def _judged(jwt: Any, own_issuer: str, algorithms: tuple[str, ...] | None) -> list[Issuer]:
+    from watchkeeper.authn.jwt.issuer import ALGORITHMS, read_issuers
+
+    for algorithm in algorithms or ():
+        if algorithm not in ALGORITHMS:
+            raise StartupError(f'oidc: unsupported signing alg: "{algorithm}"')
+    issuers, faults = read_issuers(jwt, (own_issuer,), algorithms or ALGORITHMS)
+    if faults:
+        raise StartupError(f"invalid authentication configuration: {aggregate(faults)}")
+    return issuers
+
+
+def _flags_issuer(options: ServeOptions) -> Mapping[str, Any]:
+    """What the options say, as a file would."""
+    prefix = options.oidc_username_prefix
+    if not prefix and options.oidc_username_claim != "email":
+        prefix = f"{options.oidc_issuer_url}#"
+    issuer: dict[str, Any] = {"url": options.oidc_issuer_url, "audiences": [options.oidc_client_id]}
+    if options.oidc_ca_file is not None:
+        try:
+            issuer["certificateAuthority"] = options.oidc_ca_file.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise StartupError(f"cannot read {options.oidc_ca_file}: {error}") from error
+    username = {"claim": options.oidc_username_claim, "prefix": "" if prefix == "-" else prefix}
+    mappings: dict[str, Any] = {"username": username}
+    if options.oidc_groups_claim:
+        mappings["groups"] = {"claim": options.oidc_groups_claim, "prefix": options.oidc_groups_prefix}
+    required = dict(each.split("=", 1) for each in options.oidc_required_claim)
+    rules = [{"claim": claim.strip(), "requiredValue": value.strip()} for claim, value in required.items()]
+    return {"issuer": issuer, "claimMappings": mappings, "claimValidationRules": rules}

@@ -1,0 +1,219 @@
+"""A server that takes the tokens of issuers elsewhere."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
+
+from watchkeeper.server import authentication
+from watchkeeper.server.authentication import check_oidc, issuers_of
+from watchkeeper.server.errors import StartupError
+from watchkeeper.server.options import ServeOptions
+from watchkeeper.testing import Server
+from watchkeeper.testing.etcd_certificates import make_certificates
+from watchkeeper.testing.handle import Handle, RequestFailed
+
+
+class Provider:
+    """An issuer of tokens, with an HTTPS server for its keys."""
+
+    def __init__(self, folder: Path) -> None:
+        make_certificates(folder)
+        self.ca = folder / "ca.crt"
+        self.keys: dict[str, rsa.RSAPrivateKey] = {}
+        self.add_key("one")
+        self.asked: list[str] = []
+        provider = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                provider.asked.append(self.path)
+                documents = {"/.well-known/openid-configuration": provider.document(), "/keys": provider.key_set()}
+                body = json.dumps(documents.get(self.path, {})).encode()
+                self.send_response(200 if self.path in documents else 404)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / "server.crt", folder / "server.key")
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"https://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def add_key(self, name: str) -> None:
+        self.keys[name] = rsa.generate_private_key(65537, 2048)
+
+    def document(self) -> Any:
+        return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+
+    def key_set(self) -> Any:
+        public = {name: RSAAlgorithm.to_jwk(key.public_key(), as_dict=True) for name, key in self.keys.items()}
+        return {"keys": [{"kid": name, "use": "sig", **key} for name, key in public.items()]}
+
+    def token(self, key: str = "one", algorithm: str = "RS256", **claims: Any) -> str:
+        given = {"iss": self.url, "aud": "me", "sub": "ann", "exp": int(time.time()) + 600, **claims}
+        return jwt.encode(given, self.keys[key], algorithm=algorithm, headers={"kid": key})
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture(scope="module")
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Provider]:
+    made = Provider(tmp_path_factory.mktemp("issuer"))
+    yield made
+    made.close()
+
+
+def configuration(provider: Provider, prefix: str = "jwt:", url: str = "") -> str:
+    issuer = {"url": url or provider.url, "audiences": ["me"], "certificateAuthority": provider.ca.read_text()}
+    mappings = {"username": {"claim": "sub", "prefix": prefix}, "groups": {"expression": "claims.?roles.orValue([])"}}
+    head = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration"}
+    return json.dumps({**head, "jwt": [{"issuer": issuer, "claimMappings": mappings}]})
+
+
+@pytest.fixture
+def file(tmp_path: Path, provider: Provider) -> Path:
+    found = tmp_path / "authentication.json"
+    found.write_text(configuration(provider))
+    return found
+
+
+def whoami(server: Handle, token: str) -> Any:
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    other = Handle(server.url, token, server.kubeconfig, server.ca_pem)
+    try:
+        return other.request("POST", path, body)["status"]["userInfo"]
+    except RequestFailed as error:
+        return error.status
+
+
+def in_time(server: Handle, token: str, name: str) -> Any:
+    end = time.monotonic() + 10
+    while (found := whoami(server, token)) == 401 or found["username"] != name:
+        assert time.monotonic() < end, found
+        time.sleep(0.05)
+    return found
+
+
+def test_tokens_say_who_asks(provider: Provider, file: Path) -> None:
+    with Server(authentication_config=file, controllers=()) as server:
+        assert in_time(server, provider.token(roles=["a"]), "jwt:ann")["groups"] == ["a", "system:authenticated"]
+        now = int(time.time())
+        for refused in (
+            provider.token(aud="you"),
+            provider.token(exp=now - 1),
+            provider.token(nbf=now + 400),
+            provider.token(iss="https://else"),
+            provider.token(sub=7),
+            provider.token()[:-8] + "AAAAAAAA",
+            jwt.encode({"iss": provider.url, "aud": "me", "exp": now + 9}, "x" * 32, algorithm="HS256"),
+        ):
+            assert whoami(server, refused) == 401
+        assert in_time(server, provider.token(aud=["you", "me"], nbf=now + 200, algorithm="PS256"), "jwt:ann")
+        assert server.request("GET", "/api/v1/namespaces/default")["metadata"]["name"] == "default"
+
+
+def test_a_key_that_is_not_known_is_fetched(provider: Provider, file: Path) -> None:
+    with Server(authentication_config=file, controllers=()) as server:
+        in_time(server, provider.token(), "jwt:ann")
+        provider.add_key("two")
+        time.sleep(1.1)
+        before = provider.asked.count("/keys")
+        assert in_time(server, provider.token("two"), "jwt:ann")
+        for _ in range(5):
+            assert whoami(server, provider.token("two")[:-8] + "AAAAAAAA") == 401
+        assert provider.asked.count("/keys") == before + 1
+
+
+def test_a_changed_file_changes_who_asks(
+    provider: Provider, file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(authentication, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("watchkeeper.authn.union.REMEMBER_SECONDS", 0.0)
+    with Server(authentication_config=file, controllers=()) as server:
+        in_time(server, provider.token(), "jwt:ann")
+        file.write_text(configuration(provider, url="http://plain"))
+        end = time.monotonic() + 10
+        while "issuers of tokens stay as they were: invalid authentication configuration: jwt[0]" not in caplog.text:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert whoami(server, provider.token())["username"] == "jwt:ann"
+        file.write_text(configuration(provider, prefix="new:"))
+        in_time(server, provider.token(), "new:ann")
+
+
+def test_tokens_of_an_issuer_that_is_not_there_are_refused(
+    provider: Provider, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = "https://127.0.0.1:1"
+    file.write_text(configuration(provider, url=url))
+    with Server(authentication_config=file, controllers=()) as server:
+        token = provider.token(iss=url)
+        assert whoami(server, token) == 401
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        status = server.request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)["status"]
+        assert "oidc: authenticator not initialized" in status["error"]
+    assert f'oidc authenticator: initializing plugin: Get "{url}/.well-known/openid-configuration"' in caplog.text
+    assert token not in caplog.text
+
+
+def test_options_name_an_issuer(provider: Provider) -> None:
+    options: dict[str, Any] = {
+        "oidc_issuer_url": provider.url,
+        "oidc_client_id": "me",
+        "oidc_ca_file": provider.ca,
+        "oidc_groups_claim": "roles",
+        "oidc_groups_prefix": "g:",
+        "oidc_required_claim": ("hd=x",),
+    }
+    with Server(controllers=(), **options) as server:
+        found = in_time(server, provider.token(hd="x", roles="a"), f"{provider.url}#ann")
+        assert found["groups"] == ["g:a", "system:authenticated"]
+        assert whoami(server, provider.token(hd="y")) == 401
+        assert whoami(server, provider.token(hd="x", algorithm="RS512")) == 401
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"oidc_issuer_url": "https://x"}, "oidc-issuer-url and oidc-client-id must be specified together when any"
+                                           " oidc-* flags are set"),
+        ({"oidc_groups_claim": "x"}, "oidc-issuer-url and oidc-client-id must be specified together when any oidc-*"
+                                     " flags are set"),
+        ({"oidc_client_id": "x", "authentication_config": Path("x")},
+         "authentication-config file and oidc-* flags are mutually exclusive"),
+        ({"oidc_client_id": "x", "oidc_issuer_url": "https://x", "oidc_signing_algs": ("HS256",)},
+         'oidc: unsupported signing alg: "HS256"'),
+        ({"oidc_client_id": "x", "oidc_issuer_url": "http://x"}, "invalid authentication configuration:"
+         ' jwt[0].issuer.url: Invalid value: "http://x": URL scheme must be https'),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_go_together_are_refused(given: Any, problem: str) -> None:
+    with pytest.raises(StartupError) as refused:
+        issuers_of(ServeOptions(data_dir=Path("d"), **given), "https://own")
+    assert str(refused.value) == problem
+
+
+def test_without_options_there_are_no_issuers() -> None:
+    options = ServeOptions(data_dir=Path("d"))
+    check_oidc(options)
+    assert issuers_of(options, "https://own") is None
