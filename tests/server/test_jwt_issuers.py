@@ -96,6 +96,16 @@ def file(tmp_path: Path, provider: Provider) -> Path:
     return found
 
 
+@pytest.fixture(scope="module")
+def server(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Handle]:
+    """A server that knows the keys of the issuer."""
+    file = tmp_path_factory.mktemp("server") / "authentication.json"
+    file.write_text(configuration(provider))
+    with Server(authentication_config=file, controllers=()) as running:
+        in_time(running, provider.token(), "jwt:ann")
+        yield running
+
+
 def whoami(server: Handle, token: str) -> Any:
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -114,22 +124,40 @@ def in_time(server: Handle, token: str, name: str) -> Any:
     return found
 
 
-def test_tokens_say_who_asks(provider: Provider, file: Path) -> None:
-    with Server(authentication_config=file, controllers=()) as server:
-        assert in_time(server, provider.token(roles=["a"]), "jwt:ann")["groups"] == ["a", "system:authenticated"]
-        now = int(time.time())
-        for refused in (
-            provider.token(aud="you"),
-            provider.token(exp=now - 1),
-            provider.token(nbf=now + 400),
-            provider.token(iss="https://else"),
-            provider.token(sub=7),
-            provider.token()[:-8] + "AAAAAAAA",
-            jwt.encode({"iss": provider.url, "aud": "me", "exp": now + 9}, "x" * 32, algorithm="HS256"),
-        ):
-            assert whoami(server, refused) == 401
-        assert in_time(server, provider.token(aud=["you", "me"], nbf=now + 200, algorithm="PS256"), "jwt:ann")
-        assert server.request("GET", "/api/v1/namespaces/default")["metadata"]["name"] == "default"
+def test_tokens_say_who_asks(provider: Provider, server: Handle) -> None:
+    assert in_time(server, provider.token(roles=["a"]), "jwt:ann")["groups"] == ["a", "system:authenticated"]
+    now = int(time.time())
+    for refused in (
+        provider.token(aud="you"),
+        provider.token(exp=now - 1),
+        provider.token(nbf=now + 400),
+        provider.token(iss="https://else"),
+        provider.token(sub=7),
+        provider.token()[:-8] + "AAAAAAAA",
+        jwt.encode({"iss": provider.url, "aud": "me", "exp": now + 9}, "x" * 32, algorithm="HS256"),
+    ):
+        assert whoami(server, refused) == 401
+    assert in_time(server, provider.token(aud=["you", "me"], nbf=now + 200, algorithm="PS256"), "jwt:ann")
+    assert server.request("GET", "/api/v1/namespaces/default")["metadata"]["name"] == "default"
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        '"aud":5',
+        '"aud":{"a":1}',
+        '"aud":[5]',
+        '"aud":null',
+        '"aud":"me","exp":-1e300',
+        '"aud":"me","exp":9e99,"nbf":1e300',
+        '"aud":"me","exp":"soon"',
+        '"aud":"me","deep":' + "[" * 5000 + "]" * 5000,
+    ],
+)
+def test_tokens_with_odd_claims_are_refused(provider: Provider, server: Handle, claims: str) -> None:
+    payload = f'{{"iss":"{provider.url}","sub":"ann",{claims}}}'.encode()
+    token = jwt.PyJWS().encode(payload, provider.keys["one"], algorithm="RS256", headers={"kid": "one"})
+    assert whoami(server, token) == 401
 
 
 def test_a_key_that_is_not_known_is_fetched(provider: Provider, file: Path) -> None:

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 _LEEWAY_SECONDS = 300.0
 """By so much the clock of an issuer may be ahead."""
+_LAST_SECOND = 253402300799.0
+"""The end of the year 9999, after which times have no common form."""
 _HEALTHY_SECONDS = 60.0
 _GOOGLE = "accounts.google.com"
 
@@ -82,7 +84,7 @@ def _issuer_of(token: str) -> str:
     """Whom a token names, unverified; "" for nobody."""
     try:
         claims = json.loads(_decoded(token.split(".")[1]))
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     issuer = claims.get("iss") if isinstance(claims, dict) else None
     if not isinstance(issuer, str):
@@ -104,7 +106,7 @@ def _parts(token: str) -> tuple[dict[str, Any], Claims]:
     try:
         header = json.loads(_decoded(encoded_header))
         claims = json.loads(_decoded(encoded_claims), parse_int=_number)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidToken(f"oidc: verify token: oidc: malformed jwt: {error}") from error
     if not isinstance(header, dict) or not isinstance(claims, dict):
         raise InvalidToken("oidc: verify token: oidc: malformed jwt: no object")
@@ -119,7 +121,8 @@ def _number(digits: str) -> float:
 def _check(issuer: Issuer, header: dict[str, Any], claims: Claims) -> None:
     """Whether a token is for this server, and holds now. Raises InvalidToken."""
     given = claims.get("aud")
-    audiences = [given] if isinstance(given, str) else [each for each in given or () if isinstance(each, str)]
+    several = given if isinstance(given, list) else [given]
+    audiences = [each for each in several if isinstance(each, str)]
     if set(issuer.audiences).isdisjoint(audiences):
         told = f"[{' '.join(map(go_quote, audiences))}]"
         if len(issuer.audiences) == 1:
@@ -181,7 +184,7 @@ def _decoded(part: str) -> bytes:
 
 
 def _time(claim: Any) -> float:
-    return float(claim) if isinstance(claim, float) else 0.0
+    return min(max(claim, 0.0), _LAST_SECOND) if isinstance(claim, float) else 0.0
 
 
 def _shown(seconds: float) -> str:

@@ -189,7 +189,8 @@ class _Reader:
         claims: dict[str, str] = {}
         conditions: list[Condition] = []
         expressions: set[str] = set()
-        for i, rule in enumerate(rules):
+        for i, given in enumerate(rules):
+            rule = given or {}
             path = f"{self._path}.claimValidationRules[{i}]"
             claim, expression = rule.get("claim") or "", rule.get("expression") or ""
             if claim and expression:
@@ -213,7 +214,8 @@ class _Reader:
     def _user_rules(self, rules: Sequence[Any]) -> list[Condition]:
         conditions: list[Condition] = []
         expressions: set[str] = set()
-        for i, rule in enumerate(rules):
+        for i, given in enumerate(rules):
+            rule = given or {}
             path = f"{self._path}.userValidationRules[{i}].expression"
             if not rule.get("expression"):
                 self._errors.append(required(path))
@@ -257,7 +259,8 @@ class _Reader:
     def _extra(self, given: Sequence[Any], path: str) -> list[tuple[str, Expression]]:
         found: list[tuple[str, Expression]] = []
         seen: set[str] = set()
-        for i, each in enumerate(given):
+        for i, mapping in enumerate(given):
+            each = mapping or {}
             key, source, where = each.get("key") or "", each.get("valueExpression") or "", f"{path}[{i}]"
             self._errors += validate_domain_prefixed_path(key, f"{where}.key")
             if key != key.lower():
