@@ -53,7 +53,7 @@ class RequestAuthenticator:
         if not token:
             if _has_space_for_token(header):
                 request.warn(_EXTRA_SPACE)
-            return ANONYMOUS if self._anonymous.admits(request.path) else None
+            return self._anybody(request)
         return self._by_token(request, header, token)
 
     def _without_header(self, request: Request) -> User | Awaitable[User | None] | None:
@@ -65,6 +65,14 @@ class RequestAuthenticator:
                 return None
             if token:
                 return self._by_token(request, "", token)
+        return self._anybody(request)
+
+    def _anybody(self, request: Request) -> User | None:
+        """Nobody in particular, where that is enough; but not who shows a certificate that nobody accepts."""
+        exchange: Exchange | None = request.scope.get("exchange")
+        certificate = exchange.peer_certificate() if exchange is not None else None
+        if certificate is not None and not (certificate.is_client or certificate.is_proxy):
+            return None
         return ANONYMOUS if self._anonymous.admits(request.path) else None
 
     def _by_token(self, request: Request, header: str, token: str) -> User | Awaitable[User | None] | None:

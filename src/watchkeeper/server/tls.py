@@ -10,8 +10,9 @@ from watchkeeper.runtime.x509 import authorities
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.http.peer import Authorities
 from watchkeeper.server.tls_authorities import name_authorities
-from watchkeeper.server.tls_files import TlsFiles
+from watchkeeper.server.tls_files import NamedPair, TlsFiles
 from watchkeeper.server.tls_names import Candidate, Choice, choose_by_name, read_certificate
+from watchkeeper.server.tls_verification import can_tell_unverified, let_unverified_in
 
 _TLS12_CIPHERS = ":".join(
     f"ECDHE-{signature}-{cipher}"
@@ -26,28 +27,41 @@ class Tls:
 
     context: ssl.SSLContext
     authorities: Authorities | None = None
-    """Who has signed which certificates; None where only clients show any."""
+    """Who has signed which certificates; None where all that are shown are those of clients, and hold."""
 
 
 def load_tls(files: TlsFiles) -> Tls:
     """Read all files. Raises StartupError when one is missing or wrong."""
-    context = server_context(files.cert, files.key, files.client_ca, files.proxy_ca)
+    pairs = [NamedPair(files.cert, files.key), *files.named]
+    contexts = [server_context(pair.cert, pair.key, files.client_ca, files.proxy_ca) for pair in pairs]
+    accepted = _accepted(files)
+    if accepted is not None:
+        for context in contexts:
+            let_unverified_in(context, accepted)
     if files.named:
-        others = [
-            _candidate(server_context(pair.cert, pair.key, files.client_ca, files.proxy_ca), pair.cert, pair.names)
-            for pair in files.named
+        main, *others = [
+            _candidate(context, pair.cert, pair.names) for context, pair in zip(contexts, pairs, strict=True)
         ]
-        choose_by_name(context, Choice(_candidate(context, files.cert), others))
-    if files.proxy_ca is None:
-        return Tls(context)
-    clients = _authorities(files.client_ca) if files.client_ca is not None else frozenset[bytes]()
-    return Tls(context, Authorities(clients, _authorities(files.proxy_ca)))
+        choose_by_name(contexts[0], Choice(main, others))
+    return Tls(contexts[0], accepted)
+
+
+def _accepted(files: TlsFiles) -> Authorities | None:
+    """The authorities of clients and proxies; None where OpenSSL lets only the certificates of clients through."""
+    if files.proxy_ca is None and (files.client_ca is None or not can_tell_unverified()):
+        return None
+    clients, proxies = (
+        _authorities(path) if path is not None else frozenset[bytes]() for path in (files.client_ca, files.proxy_ca)
+    )
+    return Authorities(clients, proxies)
 
 
 def server_context(
     cert: Path, key: Path, client_ca: Path | None = None, proxy_ca: Path | None = None
 ) -> ssl.SSLContext:
     """A context for TLS 1.2 and 1.3; with authorities clients may show certificates, which must then hold.
+
+    Whatever certificate is in the files of authorities is one, be it a root or not.
 
     Raises StartupError when a file is missing or wrong.
     """
@@ -65,6 +79,7 @@ def server_context(
     accepted = [(path, of) for path, of in ((client_ca, "client"), (proxy_ca, "front proxy")) if path is not None]
     for path, of in accepted:
         context.verify_mode = ssl.CERT_OPTIONAL
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         try:
             context.load_verify_locations(path)
         except (OSError, ssl.SSLError) as error:

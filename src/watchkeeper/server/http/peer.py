@@ -14,7 +14,7 @@ _MAX_REMEMBERED = 4096
 
 @dataclass(frozen=True, slots=True)
 class TlsPeer:
-    """What a verified client certificate says of its owner."""
+    """What a client's certificate says of its owner; nothing when nobody has signed it who is accepted."""
 
     common_name: str
     organizations: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Authorities:
         """By fingerprint: a resumed session does not say who has signed the certificate."""
 
     def kinds(self, fingerprint: str, ssl_object: Any) -> tuple[bool, bool]:
-        """Whether a verified certificate is a client's, and whether a proxy's."""
+        """Whether a certificate is a client's, and whether a proxy's; neither when it does not hold."""
         chain = _verified_chain(ssl_object)
         if not chain:
             return self._known.get(fingerprint, (False, False))
@@ -45,9 +45,13 @@ class Authorities:
         self._known[fingerprint] = found
         return found
 
+    def forget(self, fingerprint: str) -> None:
+        """A certificate does not hold, whatever it was before."""
+        self._known.pop(fingerprint, None)
+
 
 def _verified_chain(ssl_object: Any) -> list[bytes]:
-    """The certificates up to the authority, in DER; none where the session was resumed."""
+    """The certificates up to the authority, in DER; none where the session was resumed, or there is no such chain."""
     if hasattr(ssl_object, "get_verified_chain"):
         return list(ssl_object.get_verified_chain())
     # Before Python 3.13 only the object within can tell.
@@ -60,15 +64,18 @@ def tls_peer(ssl_object: Any, authorities: Authorities | None = None) -> TlsPeer
 
     Without `authorities` all certificates are those of clients.
     """
-    shown = ssl_object.getpeercert()
-    if not shown:
+    certificate = ssl_object.getpeercert(True)
+    if not certificate:
         return None
+    fingerprint = hashlib.sha256(certificate).hexdigest()
+    is_client, is_proxy = authorities.kinds(fingerprint, ssl_object) if authorities is not None else (True, False)
+    if not (is_client or is_proxy):
+        # What anybody may have made is not even read.
+        return TlsPeer("", fingerprint=fingerprint, is_client=False)
     subject: dict[str, list[str]] = {}
-    for relative_name in shown.get("subject", ()):
+    for relative_name in ssl_object.getpeercert().get("subject", ()):
         for key, value in relative_name:
             subject.setdefault(key, []).append(value)
-    fingerprint = hashlib.sha256(ssl_object.getpeercert(True)).hexdigest()
-    is_client, is_proxy = authorities.kinds(fingerprint, ssl_object) if authorities is not None else (True, False)
     return TlsPeer(
         common_name=subject.get("commonName", [""])[-1],
         organizations=tuple(subject.get("organizationName", ())),
