@@ -93,15 +93,19 @@ class ServiceRecords:
 
         `there` are all IPAddresses; `covers` tells whether an address is of a network. Others get no IPAddress.
         """
-        records = {record["metadata"]["name"]: record for record in there}
+        # Of each only what counts: whose it is, if it says so as it should, and whether it is ours.
+        records = {
+            record["metadata"]["name"]: (parent_of(record) if _is_right(record) else None, is_managed(record))
+            for record in there
+        }
         for service in services:
             meta = service["metadata"]
             owner = (meta.get("namespace", ""), meta["name"])
             for address in cluster_addresses(service.get("spec") or {}):
-                record = records.pop(address, None)
-                if (record is None or not _tells_of(owner, record)) and covers(address):
+                told, _ = records.pop(address, (None, False))
+                if told != owner and covers(address):
                     self.taken(service, [address])
-        self.released(address for address, record in records.items() if is_managed(record))
+        self.released(address for address, (_, ours) in records.items() if ours)
         if self._next:
             self._work()
 
@@ -155,7 +159,8 @@ class ServiceRecords:
                 log.error("cannot write down that %s/%s has %s: %s", *owner, address, error.message)
                 return True
             try:
-                return _tells_of(owner, (await store.get(context, address, "")).data())
+                record = (await store.get(context, address, "")).data()
+                return _is_right(record) and parent_of(record) == owner
             except ApiError:
                 return False
         return True
@@ -168,5 +173,5 @@ class ServiceRecords:
                 log.error("cannot delete %s %s: %s", resource, name, error.message)
 
 
-def _tells_of(owner: tuple[str, str], record: Object) -> bool:
-    return tells_of_service(record) and is_labeled(record) and parent_of(record) == owner
+def _is_right(record: Object) -> bool:
+    return tells_of_service(record) and is_labeled(record)

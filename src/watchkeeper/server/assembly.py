@@ -336,9 +336,9 @@ class Assembly:
             if self.sharing is not None:
                 await self.sharing.start()
             else:
-                addresses = await self.stored.first_of(ADDRESSES)
-                self._address_records.replace("IPAddress", addresses)
-                self.records.reconcile(services, addresses, self.allocator.covers)
+                items = await self.stored.first_items(ADDRESSES)
+                self.allocator.replace_records(item.key.rpartition("/")[2] for item in items)
+                self.records.reconcile(services, (item.data() for item in items), self.allocator.covers)
         except CorruptObjects as error:
             log.error("IPAddresses are not put right: %s", error)
         self._tasks.start("address-repair", self._address_repair.run())

@@ -62,9 +62,15 @@ class StoredObjects:
 
     async def first_of(self, resource: GroupResource) -> list[Object]:
         """All objects of a resource, waiting for as long as its cache takes to fill. Raises StorageError."""
+        return [item.data() for item in await self.first_items(resource)]
+
+    async def first_items(self, resource: GroupResource) -> Sequence[StoredObject]:
+        """The same, not parsed yet: holding many parsed ones costs time."""
+        store = self._registry.find(resource)
         while True:
             try:
-                return await self.all_of(resource)
+                found = await store.storage.get_list(f"{store.prefix}/", ListOptions(resource_version="0"))
+                return found.items
             except NotReady as error:
                 log.warning("waiting for %s: %s", resource, error)
                 await asyncio.sleep(_PAUSE_SECONDS)
