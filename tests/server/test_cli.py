@@ -1,6 +1,8 @@
 """The command line besides `serve`."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,17 @@ def test_data_lives_in_the_users_data_directory():
 def test_a_token_is_never_shown():
     assert "secret" not in repr(ServeOptions(data_dir=Path("d"), admin_token="secret"))
     assert json.dumps(str(parse("--admin-token", "secret"))).count("secret") == 0
+
+
+@pytest.mark.parametrize("option", ["encryption-provider-config", "audit-policy-file", "authentication-config", "crds"])
+def test_a_file_that_cannot_be_parsed_is_one_line(tmp_path, option):
+    path = tmp_path / "some.yaml"
+    path.write_text("a: [\n")
+    command = [sys.executable, "-m", "watchkeeper", "serve", "--storage", "memory:", "--port", "0"]
+    log = ["--audit-log-path", str(tmp_path / "log")] if option.startswith("audit") else []
+    command += ["--data-dir", str(tmp_path), f"--{option}", str(path), *log]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    [line] = [line for line in done.stderr.splitlines() if " INFO " not in line]
+    assert done.returncode == 1
+    assert line.startswith("watchkeeper: ")
+    assert "did not find expected" in line or "expected the node content" in line

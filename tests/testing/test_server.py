@@ -54,20 +54,14 @@ def test_a_server_has_all_that_its_handle_has_while_it_runs(kind: type[Server] |
         _ = server.kubeconfig
 
 
-def test_an_answer_that_is_no_json_is_text_and_a_refusal_says_why():
+def test_an_answer_that_is_no_json_is_text():
     with Server() as server:
         assert server.request("GET", "/livez") == "ok"
         assert "apiserver_request_total" in server.request("GET", "/metrics")
         assert server.request("GET", "/openid/v1/jwks")["keys"]
         with pytest.raises(RequestFailed) as refused:
-            server.request("GET", "/api/v1/namespaces/none")
-        assert str(refused.value) == 'GET /api/v1/namespaces/none: 404: namespaces "none" not found'
-        with pytest.raises(RequestFailed) as refused:
             server.request("GET", "/nothing")
-        assert (str(refused.value), refused.value.answer) == (
-            "GET /nothing: 404: 404 page not found",
-            "404 page not found\n",
-        )
+        assert (refused.value.status, refused.value.answer) == (404, "404 page not found\n")
 
 
 @pytest.mark.parametrize("kind", [Server, ServerProcess])

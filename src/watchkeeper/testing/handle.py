@@ -21,10 +21,9 @@ class RequestFailed(Exception):
     """The server refused; `status` is the HTTP code, `answer` the Status that it sent, or whatever else it said."""
 
     def __init__(self, method: str, path: str, status: int, body: str) -> None:
+        super().__init__(f"{method} {path}: {status}: {body}")
         self.status = status
         self.answer: Any = _parsed(body)
-        message = self.answer.get("message") if isinstance(self.answer, dict) else None
-        super().__init__(f"{method} {path}: {status}: {message or body.strip()}")
 
 
 @dataclass(frozen=True, slots=True)
