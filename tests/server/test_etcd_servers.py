@@ -388,3 +388,22 @@ def test_the_official_client_follows_one_while_the_other_writes(servers: tuple[H
         if len(seen) == 3:
             stream.stop()
     assert seen == [("ADDED", f"s{n}") for n in range(3)]
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_servers_that_start_together_complain_of_nothing(attempt: int) -> None:
+    options: Object = {
+        "storage": "etcd://" + ",".join(url.removeprefix("http://") for url in shared_cluster().urls),
+        "etcd_prefix": f"/together-{attempt}",
+    }
+    processes = [ServerProcess(**options) for _ in range(2)]
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            handles = list(pool.map(ServerProcess.start, processes))
+        for process, handle in zip(processes, handles, strict=True):
+            found = handle.request("GET", "/api/v1/namespaces/default/services/kubernetes")
+            assert found["spec"]["clusterIP"] == "10.0.0.1"
+            assert "ERROR" not in process.log()
+    finally:
+        for process in processes:
+            process.stop()

@@ -6,6 +6,7 @@ is missing; what is there stays as somebody may have changed it, unless it asks 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
@@ -52,6 +53,9 @@ PRIORITY_CLASSES: tuple[Object, ...] = (
 _BINDINGS = GroupResource("rbac.authorization.k8s.io", "clusterrolebindings")
 _AT_A_TIME = 32
 """Writes under way together, so that a store that groups commits can."""
+_TRIES = 20
+_PAUSE_SECONDS = 0.1
+"""How often, and when, it is looked for what another server seems to be making."""
 
 
 Reconcile = Callable[[Object, Object], "Object | None"]
@@ -218,7 +222,7 @@ class Bootstrap:
                 await self._apply_status(store, created, status)
         except ApiError as error:
             # A server that misses a role is of more use than none.
-            if error.reason != "AlreadyExists":
+            if error.reason != "AlreadyExists" and not await self._is_made_elsewhere(store, obj, error):
                 log.error("cannot create %s %s: %s", obj["kind"], obj["metadata"]["name"], error.message)
 
     async def _apply_status(self, store: Store, stored: StoredObject, status: Status) -> None:
@@ -226,6 +230,16 @@ class Bootstrap:
         live = stored.data()
         better = self._ownership.applied(live, {"status": of(live)}, by, subresource="status")
         await self._replace(store, stored, better)
+
+    async def _is_made_elsewhere(self, store: Store, obj: Object, error: ApiError) -> bool:
+        """Whether a server that starts at the same time makes it: what it takes first is the address of a Service."""
+        if error.reason != "Invalid":
+            return False
+        for _ in range(_TRIES):
+            if _key(store, obj) in await self._there(store, [obj]):
+                return True
+            await asyncio.sleep(_PAUSE_SECONDS)
+        return False
 
     def _owned(self, obj: Object, manager: str) -> Object:
         """A new object with its record. What a role has collected belongs to who collects."""
