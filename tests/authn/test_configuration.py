@@ -36,7 +36,7 @@ def test_without_conditions_all_or_none_are_admitted() -> None:
     [
         ("", "empty config data"),
         ("[]", "the file holds no object"),
-        ("a: [", "while parsing"),
+        ("a: [", "yaml: while parsing"),
         ("kind: AuthenticationConfiguration", "Object 'apiVersion' is missing"),
         (HEAD.replace("Authentication", "Authorization"), 'no kind "AuthorizationConfiguration" is registered'),
         (HEAD + "jwt: [{issue: {}}]", 'unknown field "jwt[0].issue"'),

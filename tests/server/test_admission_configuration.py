@@ -119,14 +119,15 @@ def test_of_several_for_a_plugin_the_first_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("plugins: []", "Object 'Kind' is missing"),
-        ("kind: AdmissionConfiguration", "Object 'apiVersion' is missing"),
+        ("plugins: []", "Object 'Kind' is missing in 'plugins: []'"),
+        ("kind: AdmissionConfiguration", "Object 'apiVersion' is missing in 'kind: AdmissionConfiguration'"),
         (HEAD.replace("/v1", "/v2"), 'no kind "AdmissionConfiguration" is registered for version'),
         (HEAD + "plugin: []\nplugins: [{names: x}]",
          'strict decoding error: unknown field "plugin", unknown field "plugins[0].names"'),
-        (HEAD + "plugins: []\nplugins: []", 'strict decoding error: key "plugins" already set in map'),
+        (HEAD + "plugins: []\nplugins: []", 'strict decoding error: yaml: unmarshal errors:\n'
+         '  line 4: key "plugins" already set in map'),
         (HEAD + "plugins: [{name: 7}]", "json: cannot unmarshal number into field plugins[0].name"),
-        ("[", "error converting YAML to JSON"),
+        ("[", "yaml: "),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_told(tmp_path: Path, text: str, problem: str) -> None:
@@ -134,7 +135,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, text: str, problem: str) ->
     file.write_text(text)
     with pytest.raises(StartupError) as refused:
         load_admission_configuration(file)
-    assert str(refused.value).startswith(f"failed to read plugin config: {problem}")
+    assert str(refused.value).startswith(f"failed to apply admission: failed to read plugin config: {problem}")
 
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
@@ -142,7 +143,8 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(StartupError) as refused:
         load_admission_configuration(file)
     assert str(refused.value) == (
-        f'failed to read plugin config: unable to read admission control configuration from "{file}"'
+        f"failed to apply admission: failed to read plugin config: unable to read admission control configuration"
+        f' from "{file}"'
         " [no such file or directory]"
     )
 
@@ -153,15 +155,23 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
         ("PodSecurity", SECURITY + "more: 1", "couldn't init admission plugin \"PodSecurity\": strict decoding error:"
          ' unknown field "more"'),
         ("PodSecurity", SECURITY.replace("PodSecurityConf", "Conf"), "couldn't init admission plugin \"PodSecurity\":"
-         ' no kind "Configuration" is registered for version "pod-security.admission.config.k8s.io/v1"'),
-        ("PodSecurity", SECURITY.replace("baseline", "soft").replace("v1.30", "'1.30'").replace("[free]", "[a, a, A]")
-         .replace("[ann]", '[""]'), 'failed to initialize admission plugin "PodSecurity": [defaults.enforce: Invalid'
-         ' value: "soft": must be one of privileged, baseline, restricted, defaults.enforce-version: Invalid value:'
-         ' "1.30": must be "latest" or "v1.x", exemptions.namespaces[1]: Duplicate value: "a",'
+         ' no kind "Configuration" is registered for version "pod-security.admission.config.k8s.io/v1"'
+         ' in scheme "pkg/runtime/scheme.go:111"'),
+        ("PodSecurity", SECURITY.replace("baseline", "soft"), 'failed to initialize admission plugin "PodSecurity":'
+         " PodSecurity configuration error: enforce: must be one of privileged, baseline, restricted"),
+        ("PodSecurity", SECURITY.replace("restricted", "x").replace("v1.30", "'1.30'"), "failed to initialize admission"
+         ' plugin "PodSecurity": PodSecurity configuration error: [enforce-version: must be "latest" or "v1.x", warn:'
+         " must be one of privileged, baseline, restricted]"),
+        ("PodSecurity", SECURITY.replace("[free]", "[a, a, A]").replace("[ann]", '[""]'),
+         'failed to initialize admission plugin "PodSecurity": PodSecurity invalid:'
+         ' [exemptions.namespaces[1]: Duplicate value: "a",'
          ' exemptions.namespaces[2]: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case'
          " alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or"
          " '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?'), exemptions.usernames[0]: Invalid"
          ' value: "": username must not be empty]'),
+        ("ValidatingAdmissionWebhook", "apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n"
+         "kubeConfigFile: /nowhere", "couldn't init admission plugin \"ValidatingAdmissionWebhook\": stat /nowhere: no"
+         " such file or directory"),
         ("ValidatingAdmissionWebhook", "apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n"
          "kubeConfigFile: here", "couldn't init admission plugin \"ValidatingAdmissionWebhook\": kubeConfigFile:"
          ' Invalid value: "here": must be an absolute file path'),
@@ -173,7 +183,7 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_what_a_plugin_cannot_be_told_is_named(tmp_path: Path, plugin: str, text: str, problem: str) -> None:
     with pytest.raises(StartupError) as refused:
         load_admission_configuration(configuration(tmp_path, text, plugin))
-    assert str(refused.value) == problem
+    assert str(refused.value) == f"failed to apply admission: {problem}"
 
 
 def test_webhooks_are_told_apart(tmp_path: Path) -> None:

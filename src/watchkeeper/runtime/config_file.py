@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.field import go_json, go_quote
 
 Spec = Any
 """What stands in a place: a type, a list of one spec, a mapping of fields to specs, or ANYTHING."""
@@ -17,6 +17,9 @@ TEXTS = {None: str}
 _GO = {str: "string", bool: "bool", int: "int32", float: "float32"}
 
 
+_SCHEME = "pkg/runtime/scheme.go:111"
+
+
 class ConfigFileError(Exception):
     """The text breaks a rule. The message says which, in the reference's words."""
 
@@ -24,15 +27,18 @@ class ConfigFileError(Exception):
 def parse_config(data: str | Mapping[str, Any], kind: str, specs: Mapping[str, Mapping[str, Spec]]) -> dict[str, Any]:
     """Read an object of a kind; `specs` are the fields that it has in each version. Raises ConfigFileError."""
     obj = data if isinstance(data, Mapping) else _loaded(data)
+    shown = data if isinstance(data, str) else go_json(data)
     for field in ("kind", "apiVersion"):
         if not isinstance(obj.get(field) or "", str):
             raise ConfigFileError(f"couldn't get version/kind; json parse error: {field} is no string")
     if not obj.get("kind"):
-        raise ConfigFileError("Object 'Kind' is missing")
+        raise ConfigFileError(f"Object 'Kind' is missing in '{shown}'")
     if not obj.get("apiVersion"):
-        raise ConfigFileError("Object 'apiVersion' is missing")
+        raise ConfigFileError(f"Object 'apiVersion' is missing in '{shown}'")
     if obj["kind"] != kind or obj["apiVersion"] not in specs:
-        raise ConfigFileError(f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}"')
+        raise ConfigFileError(
+            f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" in scheme "{_SCHEME}"'
+        )
     unknown: list[str] = []
     fields = {"apiVersion": str, "kind": str, **specs[obj["apiVersion"]]}
     found: dict[str, Any] = _read(obj, fields, "", unknown)
@@ -50,17 +56,20 @@ def _loaded(text: str) -> dict[str, Any]:
         """Refuses fields that are given twice."""
 
     def mapping(loader: Loader, node: yaml.MappingNode) -> Any:
-        keys = [key.value for key, _ in node.value]
-        twice = next((key for i, key in enumerate(keys) if key in keys[:i]), None)
-        if twice is not None:
-            raise ConfigFileError(f"strict decoding error: key {go_quote(str(twice))} already set in map")
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = str(key.value)
+            if name in seen:
+                where = f"line {key.start_mark.line + 1}: key {go_quote(name)} already set in map"
+                raise ConfigFileError(f"strict decoding error: yaml: unmarshal errors:\n  {where}")
+            seen.add(name)
         return loader.construct_mapping(node, deep=True)
 
     Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
     try:
         data = yaml.load(text, Loader)
     except yaml.YAMLError as error:
-        raise ConfigFileError(f"error converting YAML to JSON: {error}") from None
+        raise ConfigFileError(f"yaml: {error}") from None
     if data is None:
         return {}
     if not isinstance(data, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from watchkeeper.admission.podsecurity.configuration import Configuration
     from watchkeeper.webhook.credentials import WebhookCredentials
 
+_FAILED = "failed to apply admission: "
 _GROUP = "apiserver.config.k8s.io"
 _MUTATING, _VALIDATING = "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"
 
@@ -53,14 +55,14 @@ def _plugins(path: Path) -> dict[str, str | Mapping[str, Any]]:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise StartupError(
-            "failed to read plugin config: unable to read admission control configuration"
+            f"{_FAILED}failed to read plugin config: unable to read admission control configuration"
             f' from "{path}" [{_why(error)}]'
         ) from error
     try:
         specs = {f"{_GROUP}/{version}": fields for version in ("v1", "v1alpha1")}
         found = parse_config(text, "AdmissionConfiguration", specs)
     except ConfigFileError as error:
-        raise StartupError(f"failed to read plugin config: {error}") from error
+        raise StartupError(f"{_FAILED}failed to read plugin config: {error}") from error
     told: dict[str, str | Mapping[str, Any]] = {}
     for each in found.get("plugins") or ():
         name, file, inline = each.get("name") or "", each.get("path") or "", each.get("configuration")
@@ -68,7 +70,7 @@ def _plugins(path: Path) -> dict[str, str | Mapping[str, Any]]:
             continue
         if inline is not None:
             if not isinstance(inline, Mapping):
-                raise _failed(name, "Object 'Kind' is missing")
+                raise _failed(name, f"Object 'Kind' is missing in '{json.dumps(inline)}'")
             told[name] = inline
         elif file:
             try:
@@ -79,19 +81,22 @@ def _plugins(path: Path) -> dict[str, str | Mapping[str, Any]]:
 
 
 def _pod_security(data: str | Mapping[str, Any]) -> Configuration:
-    from watchkeeper.admission.podsecurity.configuration import NO_CONFIGURATION, parse_configuration
-    from watchkeeper.meta.field import aggregate
+    from watchkeeper.admission.podsecurity.configuration import (
+        NO_CONFIGURATION,
+        ConfigurationError,
+        parse_configuration,
+    )
     from watchkeeper.runtime.config_file import ConfigFileError
 
     if not data:
         return NO_CONFIGURATION
     try:
-        configuration, faults = parse_configuration(data)
+        return parse_configuration(data)
     except ConfigFileError as error:
         raise _failed("PodSecurity", str(error)) from error
-    if faults:
-        raise StartupError(f'failed to initialize admission plugin "PodSecurity": {aggregate(faults)}')
-    return configuration
+    except ConfigurationError as error:
+        problem = f'failed to initialize admission plugin "PodSecurity": PodSecurity {error}'
+        raise StartupError(f"{_FAILED}{problem}") from error
 
 
 def _credentials(plugin: str, data: str | Mapping[str, Any]) -> WebhookCredentials | None:
@@ -119,12 +124,14 @@ def _credentials(plugin: str, data: str | Mapping[str, Any]) -> WebhookCredentia
         raise _failed(plugin, str(invalid("kubeConfigFile", file, "must be an absolute file path")))
     try:
         return read_credentials(Path(file))
+    except FileNotFoundError as error:
+        raise _failed(plugin, f"stat {file}: {_why(error)}") from error
     except (OSError, ValueError) as error:
         raise _failed(plugin, _why(error)) from error
 
 
 def _failed(plugin: str, why: str) -> StartupError:
-    return StartupError(f'couldn\'t init admission plugin "{plugin}": {why}')
+    return StartupError(f'{_FAILED}couldn\'t init admission plugin "{plugin}": {why}')
 
 
 def _why(error: Exception) -> str:

@@ -183,7 +183,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--service-node-port-range", "ports that Services get as node ports", metavar="RANGE",
           default="-".join(map(str, DEFAULT_NODE_PORTS)))  # fmt: skip
     a.add_switch("--anonymous-auth", "let requests without credentials be system:anonymous", default=True)
-    a.add("--authentication-config", "an AuthenticationConfiguration: paths that need no credentials, issuers of tokens",
+    a.add("--authentication-config", "an AuthenticationConfiguration: which paths need no credentials, issuers",
           kind=Path, metavar="FILE")  # fmt: skip
     _add_oidc_options(a)
     a.add("--authorization", "RBAC or AlwaysAllow", default="RBAC", metavar="MODE")

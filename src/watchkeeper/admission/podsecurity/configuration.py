@@ -17,7 +17,7 @@ from watchkeeper.admission.podsecurity.level import (
     policy_of,
 )
 from watchkeeper.apis.validation.names import is_dns1123_label, is_dns1123_subdomain
-from watchkeeper.meta.field import FieldError, duplicate, go_quote, invalid
+from watchkeeper.meta.field import FieldError, aggregate, duplicate, go_quote, invalid
 from watchkeeper.runtime.config_file import parse_config
 
 _MODES = ("enforce", "enforce-version", "audit", "audit-version", "warn", "warn-version")
@@ -62,20 +62,30 @@ class Configuration:
 NO_CONFIGURATION = Configuration()
 
 
-def parse_configuration(data: str | Mapping[str, Any]) -> tuple[Configuration, list[FieldError]]:
-    """Read a file, or an object from one, and what is wrong with its values. Raises ConfigFileError."""
+class ConfigurationError(Exception):
+    """Values that cannot be meant. The message names all."""
+
+
+def parse_configuration(data: str | Mapping[str, Any]) -> Configuration:
+    """Read a file, or an object from one. Raises ConfigFileError, ConfigurationError."""
     found = parse_config(data, "PodSecurityConfiguration", _SPECS)
     defaults = {mode: value for mode, value in (found.get("defaults") or {}).items() if value}
+    wrong = [
+        f"{mode}: {fault}"
+        for mode, value in ((mode, defaults[mode]) for mode in _MODES if mode in defaults)
+        if (fault := (parse_version if mode.endswith("-version") else parse_level)(value)[1])
+    ]
+    if wrong:
+        all_wrong = wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]"
+        raise ConfigurationError(f"configuration error: {all_wrong}")
     errors: list[FieldError] = []
-    for mode in ("enforce", "warn", "audit"):
-        for key, parse in ((mode, parse_level), (f"{mode}-version", parse_version)):
-            if key in defaults and (fault := parse(defaults[key])[1]):
-                errors.append(invalid(f"defaults.{key}", defaults[key], fault))
     exemptions = found.get("exemptions") or {}
     namespaces = _unique(exemptions, "namespaces", is_dns1123_label, errors)
     classes = _unique(exemptions, "runtimeClasses", is_dns1123_subdomain, errors)
     usernames = _unique(exemptions, "usernames", _username_faults, errors)
-    return Configuration(policy_of(defaults), namespaces, usernames, classes), errors
+    if errors:
+        raise ConfigurationError(f"invalid: {aggregate(errors)}")
+    return Configuration(policy_of(defaults), namespaces, usernames, classes)
 
 
 def _unique(
