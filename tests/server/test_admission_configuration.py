@@ -66,8 +66,9 @@ def test_labels_count_before_defaults_and_leave_the_version(server: Handle) -> N
     assert make(server, "labeled", pod("a"))["metadata"]["name"] == "a"
     labels["pod-security.kubernetes.io/enforce"] = "restricted"
     server.request("PATCH", "/api/v1/namespaces/labeled", {"metadata": {"labels": labels}})
-    with pytest.raises(RequestFailed, match=r'violates PodSecurity "restricted:v1\.30"'):
+    with pytest.raises(RequestFailed) as refused:
         make(server, "labeled", pod("b"))
+    assert 'violates PodSecurity "restricted:v1.30"' in refused.value.answer["message"]
 
 
 def test_who_is_exempt_may_do_what_others_may_not(server: Handle) -> None:
@@ -92,6 +93,42 @@ def test_the_metrics_count_who_is_exempt(server: Handle) -> None:
     make(server, "free", pod("counted"))
     make(server, "strict", pod("counted", runtimeClassName="vm"))
     assert exempted() == before + 2
+
+
+LIMITED = """\
+apiVersion: apiserver.config.k8s.io/v1
+kind: ResourceQuotaConfiguration
+limitedResources:
+- {resource: pods, matchContains: [cpu, count/]}
+- {resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In, values: [system-cluster-critical]}]}
+"""
+
+
+def test_what_is_limited_needs_a_quota(tmp_path: Path) -> None:
+    with Server(
+        admission_control_config_file=configuration(tmp_path, LIMITED, "ResourceQuota"), controllers=()
+    ) as server:
+        need = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}
+        quota = {"metadata": {"name": "q"}, "spec": {"hard": {"requests.cpu": "2", "cpu": "2"}}}
+        quotas = "/api/v1/namespaces/default/resourcequotas"
+
+        def refusal(name: str, **spec: Any) -> str:
+            with pytest.raises(RequestFailed) as refused:
+                make(server, "default", {"metadata": {"name": name}, "spec": {**need, **spec}})
+            return str(refused.value.answer["message"])
+
+        assert refusal("a") == 'pods "a" is forbidden: insufficient quota to consume: count/pods,cpu,requests.cpu'
+        server.request("POST", quotas, quota)
+        server.request("PUT", f"{quotas}/q/status", {**quota, "status": {
+            "hard": quota["spec"]["hard"], "used": {"requests.cpu": "0", "cpu": "0"}}})  # fmt: skip
+        assert refusal("a") == 'pods "a" is forbidden: insufficient quota to consume: count/pods'
+        hard = {"requests.cpu": "2", "cpu": "2", "count/pods": "3"}
+        server.request("PATCH", f"{quotas}/q", {"spec": {"hard": hard}})
+        server.request("PATCH", f"{quotas}/q/status", {"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}})
+        assert make(server, "default", {"metadata": {"name": "a"}, "spec": need})["metadata"]["name"] == "a"
+        critical = refusal("b", priorityClassName="system-cluster-critical")
+        wanted = "[{PriorityClass In [system-cluster-critical]}]"
+        assert critical == f"insufficient quota to match these scopes: {wanted}"
 
 
 def test_no_file_says_nothing() -> None:
@@ -175,6 +212,8 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
         ("ValidatingAdmissionWebhook", "apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n"
          "kubeConfigFile: here", "couldn't init admission plugin \"ValidatingAdmissionWebhook\": kubeConfigFile:"
          ' Invalid value: "here": must be an absolute file path'),
+        ("ResourceQuota", LIMITED.replace("resource: pods, matchContains", "matchContains"), "couldn't init admission"
+         ' plugin "ResourceQuota": limitedResources[0].resource: Required value'),
         ("MutatingAdmissionWebhook", "apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n"
          "file: here", "couldn't init admission plugin \"MutatingAdmissionWebhook\": strict decoding error: unknown"
          ' field "file"'),

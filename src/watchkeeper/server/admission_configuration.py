@@ -12,6 +12,7 @@ from watchkeeper.server.errors import StartupError
 
 if TYPE_CHECKING:
     from watchkeeper.admission.podsecurity.configuration import Configuration
+    from watchkeeper.admission.quota.limited import LimitedResource
     from watchkeeper.webhook.credentials import WebhookCredentials
 
 _FAILED = "failed to apply admission: "
@@ -26,6 +27,7 @@ class AdmissionConfiguration:
     pod_security: Configuration | None = None
     mutating_webhooks: WebhookCredentials | None = None
     validating_webhooks: WebhookCredentials | None = None
+    limited_resources: tuple[LimitedResource, ...] = ()
 
 
 NOTHING_SAID = AdmissionConfiguration()
@@ -36,12 +38,11 @@ def load_admission_configuration(path: Path | None, disabled: tuple[str, ...] = 
     if path is None:
         return NOTHING_SAID
     told = {name: found for name, found in _plugins(path).items() if name not in disabled}
-    if "ResourceQuota" in told:
-        raise _failed("ResourceQuota", "this server has no limitedResources")
     return AdmissionConfiguration(
         _pod_security(told["PodSecurity"]) if "PodSecurity" in told else None,
         _credentials(_MUTATING, told[_MUTATING]) if _MUTATING in told else None,
         _credentials(_VALIDATING, told[_VALIDATING]) if _VALIDATING in told else None,
+        _limited_resources(told["ResourceQuota"]) if "ResourceQuota" in told else (),
     )
 
 
@@ -97,6 +98,20 @@ def _pod_security(data: str | Mapping[str, Any]) -> Configuration:
     except ConfigurationError as error:
         problem = f'failed to initialize admission plugin "PodSecurity": PodSecurity {error}'
         raise StartupError(f"{_FAILED}{problem}") from error
+
+
+def _limited_resources(data: str | Mapping[str, Any]) -> tuple[LimitedResource, ...]:
+    from watchkeeper.admission.quota.limited import parse_limited
+    from watchkeeper.meta.field import aggregate
+    from watchkeeper.runtime.config_file import ConfigFileError
+
+    try:
+        limited, faults = parse_limited(data)
+    except ConfigFileError as error:
+        raise _failed("ResourceQuota", str(error)) from error
+    if faults:
+        raise _failed("ResourceQuota", aggregate(faults))
+    return tuple(limited)
 
 
 def _credentials(plugin: str, data: str | Mapping[str, Any]) -> WebhookCredentials | None:

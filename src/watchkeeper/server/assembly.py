@@ -182,7 +182,9 @@ class Assembly:
             },
         )
         self.flow_schemas = FlowSchemas()
-        self.quotas = ResourceQuotas(ServedQuotas(self.served, self.stored.list_in))
+        self.quotas = ResourceQuotas(
+            ServedQuotas(self.served, self.stored.list_in), options.admission.limited_resources
+        )
         self.configuration = ConfigurationKnown()
         self.services = Services(
             scheme=self.scheme,

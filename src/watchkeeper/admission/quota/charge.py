@@ -8,12 +8,21 @@ from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.admission.quota import amounts
 from watchkeeper.admission.quota.amounts import Amounts
 from watchkeeper.admission.quota.evaluator import Evaluator, Object
-from watchkeeper.admission.quota.quota import Quota
+from watchkeeper.admission.quota.limited import Demand, LimitedResource
+from watchkeeper.admission.quota.quota import Quota, scopes_of
 from watchkeeper.admission.refusal import forbidden
 
 
-def charge(quotas: Sequence[Quota], attributes: Attributes, evaluator: Evaluator) -> list[Quota]:
-    """The quotas as they are with the request. Raises a 403 when it does not fit into one of them."""
+def charge(
+    quotas: Sequence[Quota],
+    attributes: Attributes,
+    evaluator: Evaluator,
+    limited: Sequence[LimitedResource] = (),
+) -> list[Quota]:
+    """The quotas as they are with the request.
+
+    Raises a 403 when it does not fit into one of them, or uses of what is `limited` what none is about.
+    """
     obj = attributes.obj
     if obj is None or not evaluator.handles(attributes):
         return list(quotas)
@@ -25,7 +34,11 @@ def charge(quotas: Sequence[Quota], attributes: Attributes, evaluator: Evaluator
         why = f"quota usage is negative for resource(s): {amounts.names_shown(negative)}"
         raise forbidden(attributes, why)
     charged = list(quotas)
-    for i, more in _increases(quotas, concerned, usage, attributes, evaluator).items():
+    increases = _increases(quotas, concerned, usage, attributes, evaluator)
+    if limited and (increases or (not concerned and _grows(usage, attributes, evaluator))):
+        scopes = [scope for quota in quotas for scope in scopes_of(quota.obj)]
+        Demand(limited, attributes, evaluator, usage).check([quotas[i].hard for i in concerned], scopes)
+    for i, more in increases.items():
         charged[i] = _charged(quotas[i], more, attributes)
     return charged
 
@@ -55,6 +68,14 @@ def _increases(
             increases.update({i: more for i in concerned if quotas[i].covers(evaluator, old)})
     found = {i: amounts.without_zeros(more) for i, more in increases.items()}
     return {i: more for i, more in found.items() if more}
+
+
+def _grows(usage: Amounts, attributes: Attributes, evaluator: Evaluator) -> bool:
+    """Whether a request uses more than there was, where no quota is about it."""
+    old = attributes.old
+    if attributes.operation is Operation.UPDATE and old is not None and old.get("metadata", {}).get("resourceVersion"):
+        usage = amounts.increase(usage, evaluator.usage(old))
+    return bool(amounts.without_zeros(usage))
 
 
 def _charged(quota: Quota, more: Amounts, attributes: Attributes) -> Quota:

@@ -15,6 +15,7 @@ from watchkeeper.admission.interface import Attributes
 from watchkeeper.admission.quota import amounts
 from watchkeeper.admission.quota.charge import charge
 from watchkeeper.admission.quota.evaluator import Evaluator
+from watchkeeper.admission.quota.limited import LimitedResource
 from watchkeeper.admission.quota.plugin import QuotaStore
 from watchkeeper.admission.quota.quota import Quota
 from watchkeeper.aio.tasks import TaskOwner
@@ -42,8 +43,9 @@ class _Waiter:
 class QuotaLedger:
     """One task per namespace in which requests wait."""
 
-    def __init__(self, store: QuotaStore) -> None:
+    def __init__(self, store: QuotaStore, limited: Sequence[LimitedResource] = ()) -> None:
         self._store = store
+        self._limited = tuple(limited)
         self._tasks = TaskOwner("resource-quota")
         self._waiting: dict[str, list[_Waiter]] = {}
 
@@ -96,7 +98,7 @@ class QuotaLedger:
             if waiter.done.done():
                 continue
             try:
-                charged = charge(quotas, waiter.attributes, waiter.evaluator)
+                charged = charge(quotas, waiter.attributes, waiter.evaluator, self._limited)
             except ApiError as error:
                 waiter.fail(error)
                 continue

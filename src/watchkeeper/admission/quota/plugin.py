@@ -11,6 +11,7 @@ from watchkeeper.meta.gvk import GroupResource
 if TYPE_CHECKING:
     from watchkeeper.admission.quota.evaluators import EvaluatorTable
     from watchkeeper.admission.quota.ledger import QuotaLedger
+    from watchkeeper.admission.quota.limited import LimitedResource
 
 Object = dict[str, Any]
 
@@ -45,8 +46,10 @@ class ResourceQuotas(BasePlugin):
     name = "ResourceQuota"
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
 
-    def __init__(self, store: QuotaStore) -> None:
+    def __init__(self, store: QuotaStore, limited: Sequence[LimitedResource] = ()) -> None:
+        """`limited`: of what nothing may be used where no quota says how much."""
         self._store = store
+        self._limited = tuple(limited)
         self._evaluators: EvaluatorTable | None = None
         self._ledger: QuotaLedger | None = None
 
@@ -58,10 +61,11 @@ class ResourceQuotas(BasePlugin):
         if attributes.operation is Operation.UPDATE and resource.group_resource not in _GROWING:
             return None
         found = self._store.read(attributes.namespace)
-        return self._charge(attributes, found) if found else None
+        return self._charge(attributes, found) if found or self._limited else None
 
     async def _charge(self, attributes: Attributes, found: Sequence[Object] | Awaitable[Sequence[Object]]) -> None:
-        if not (await found if isinstance(found, Awaitable) else found):
+        quotas = await found if isinstance(found, Awaitable) else found
+        if not quotas and not self._limited:
             return
         evaluators, ledger = self._counting()
         evaluator = evaluators.find(attributes.resource.group_resource)
@@ -73,7 +77,7 @@ class ResourceQuotas(BasePlugin):
             from watchkeeper.admission.quota.evaluators import EvaluatorTable
             from watchkeeper.admission.quota.ledger import QuotaLedger
 
-            self._evaluators, self._ledger = EvaluatorTable(), QuotaLedger(self._store)
+            self._evaluators, self._ledger = EvaluatorTable(), QuotaLedger(self._store, self._limited)
         return self._evaluators, self._ledger
 
     async def close(self) -> None:
