@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.server
 import json
 import ssl
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -187,6 +189,15 @@ def test_a_changed_file_changes_who_asks(
         assert whoami(server, provider.token())["username"] == "jwt:ann"
         file.write_text(configuration(provider, prefix="new:"))
         in_time(server, provider.token(), "new:ann")
+        other = urllib.request.Request(f"{server.url}/metrics", headers={"Authorization": f"Bearer {server.token}"})
+        with urllib.request.urlopen(other, context=server.ssl_context()) as answer:
+            lines = answer.read().decode().splitlines()
+    name = "apiserver_authentication_config_controller_"
+    counts = [line.split("status=")[1] for line in lines if line.startswith(f"{name}automatic_reloads_total{{")]
+    assert counts == ['"failure"} 1', '"success"} 1']
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    [held] = [line for line in lines if line.startswith(f"{name}last_config_info{{")]
+    assert held.endswith(f',hash="sha256:{digest}"}} 1')
 
 
 def test_tokens_of_an_issuer_that_is_not_there_are_refused(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.configuration import Anonymous, Configuration, ConfigurationError, parse_configuration
+from watchkeeper.endpoints.metrics import Family, Sample
 from watchkeeper.meta.field import aggregate
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
@@ -55,14 +57,19 @@ def anonymous_requests(options: ServeOptions) -> Anonymous:
 class Issuers:
     """The issuers of a server, kept as the file says that names them."""
 
-    def __init__(self, options: ServeOptions, own_issuer: str, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Raises StartupError."""
+    def __init__(
+        self, options: ServeOptions, own_issuer: str, server_id: str = "", clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        """`server_id`: what metrics call the server. Raises StartupError."""
         from watchkeeper.authn.jwt.authenticator import JwtAuthenticator
 
         self._file = options.authentication_config
         self._own = own_issuer
         self._clock = clock
+        self._server_id = server_id
         self._text = ""
+        self._reloads: dict[str, tuple[int, float]] = {}
+        """How often and when last, by status."""
         self._tasks = TaskOwner("authentication-config")
         self.authenticator: JwtAuthenticator = JwtAuthenticator(clock)
         if self._file is not None:
@@ -70,6 +77,34 @@ class Issuers:
             self._first = self._read(configuration)
         else:
             self._first = _judged([_flags_issuer(options)], self._own, tuple(options.oidc_signing_algs))
+
+    def collect(self) -> Iterator[Family]:
+        """How often the file was taken over anew, and which one holds; nothing where there is no file."""
+        if self._file is None:
+            return
+        name = (("apiserver_id_hash", _digest(self._server_id)),)
+        statuses = [(self._reloads[status], (*name, ("status", status))) for status in sorted(self._reloads)]
+        held = (*name, ("hash", _digest(self._text)))
+        prefix = "apiserver_authentication_config_controller_"
+        yield Family(
+            f"{prefix}automatic_reload_last_timestamp_seconds",
+            "gauge",
+            "When the authentication configuration was last taken over anew, or could not be.",
+            [Sample(at, labels) for (_, at), labels in statuses],
+        )
+        yield Family(
+            f"{prefix}automatic_reloads_total",
+            "counter",
+            "How often the authentication configuration was taken over anew, or could not be.",
+            [Sample(count, labels) for (count, _), labels in statuses],
+        )
+        yield Family(
+            f"{prefix}last_config_info", "gauge", "Which authentication configuration holds.", [Sample(1, held)]
+        )
+
+    def _count(self, status: str) -> None:
+        count, _ = self._reloads.get(status, (0, 0.0))
+        self._reloads[status] = count + 1, self._clock.time()
 
     def start(self) -> None:
         """Look for the issuers' keys, and look at the file."""
@@ -92,24 +127,35 @@ class Issuers:
         while True:
             await self._clock.sleep(LOOK_SECONDS)
             try:
-                text = await asyncio.to_thread(path.read_text)
-                if text in (seen, self._text):
+                text = (await asyncio.to_thread(path.read_bytes)).decode(errors="replace")
+                if text == seen:
                     continue
-                seen = text
                 await self.authenticator.replace(self._read(parse_configuration(text)))
-            except (OSError, UnicodeDecodeError, ConfigurationError, StartupError, KeysUnavailable) as error:
+            except (OSError, KeysUnavailable) as error:
+                # That may get better: it is tried again.
+                self._count("failure")
                 log.error("the issuers of tokens stay as they were: %s", error)
                 continue
-            self._text = text
+            except (ConfigurationError, StartupError) as error:
+                seen = text
+                self._count("failure")
+                log.error("the issuers of tokens stay as they were: %s", error)
+                continue
+            self._text = seen = text
+            self._count("success")
             log.info("the issuers of tokens were taken over from the changed file")
 
 
-def issuers_of(options: ServeOptions, own_issuer: str) -> Issuers | None:
+def _digest(text: str) -> str:
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if text else ""
+
+
+def issuers_of(options: ServeOptions, own_issuer: str, server_id: str = "") -> Issuers | None:
     """Whose tokens are taken besides the server's own; None where nothing is said of any. Raises StartupError."""
     check_oidc(options)
     if options.authentication_config is None and not options.oidc_issuer_url:
         return None
-    return Issuers(options, own_issuer)
+    return Issuers(options, own_issuer, server_id)
 
 
 def check_oidc(options: ServeOptions) -> None:

@@ -48,7 +48,7 @@ from watchkeeper.server.followed_store import FollowedStore
 from watchkeeper.server.front_proxy import check_front_proxy
 from watchkeeper.server.health import LOG, Check, Health, Unhealthy, ping
 from watchkeeper.server.http.listener import Listener
-from watchkeeper.server.identity import ExpiredLeases, IdentityLease
+from watchkeeper.server.identity import ExpiredLeases, IdentityLease, server_id
 from watchkeeper.server.kubeconfig import write_kubeconfig
 from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
 from watchkeeper.server.metrics.pod_security import pod_security_collector
@@ -174,8 +174,9 @@ class Server:
             service_account_key(options.data_dir, options.service_account_signing_key_file), ISSUER
         )
         tokens = [*self.extensions.tokens, signer]
-        issuers = issuers_of(options, ISSUER)
+        issuers = issuers_of(options, ISSUER, server_id(socket.gethostname().lower(), self.urls[0]))
         if issuers is not None:
+            self.metrics.add(issuers.collect)
             tokens.append(issuers.authenticator)
             self._undo.append(("issuers", issuers.close))
             issuers.start()
