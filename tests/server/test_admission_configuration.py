@@ -131,6 +131,53 @@ def test_what_is_limited_needs_a_quota(tmp_path: Path) -> None:
         assert critical == f"insufficient quota to match these scopes: {wanted}"
 
 
+EVENTS = """\
+apiVersion: eventratelimit.admission.k8s.io/v1alpha1
+kind: Configuration
+limits:
+- {type: Namespace, qps: 1, burst: 3, cacheSize: 50}
+- {type: SourceAndObject, qps: 1, burst: 2}
+"""
+
+
+def test_events_are_limited_where_that_is_turned_on(tmp_path: Path) -> None:
+    file = configuration(tmp_path, EVENTS, "EventRateLimit")
+    on = {"enable_admission_plugins": ("EventRateLimit",)}
+    with Server(admission_control_config_file=file, controllers=(), **on) as server:
+
+        def told(name: str, about: str) -> str:
+            event = {
+                "metadata": {"name": name},
+                "involvedObject": {"kind": "Pod", "namespace": "default", "name": about},
+            }
+            try:
+                server.request("POST", "/api/v1/namespaces/default/events", event)
+            except RequestFailed as error:
+                return f"{error.status} {error.answer['reason']} {error.answer['message']}"
+            return ""
+
+        assert (told("a", "one"), told("b", "one")) == ("", "")
+        about = "limit reached on type SourceAndObject for key Poddefaultone"
+        assert told("c", "one") == f"429 TooManyRequests Too many requests: {about}"
+        space = "limit reached on type Namespace for key default"
+        assert told("d", "one") == f"429 TooManyRequests Too many requests: [{space}, {about}]"
+        assert told("e", "two") == f"429 TooManyRequests Too many requests: {space}"
+
+
+def test_limits_of_events_are_read_only_where_they_count(tmp_path: Path) -> None:
+    file = configuration(tmp_path, EVENTS.replace("qps: 1", "qps: 0").replace("Namespace", "Names"), "EventRateLimit")
+    assert load_admission_configuration(file) == NOTHING_SAID
+    with pytest.raises(StartupError) as refused:
+        load_admission_configuration(file, (), ("EventRateLimit",))
+    assert str(refused.value) == (
+        'failed to apply admission: couldn\'t init admission plugin "EventRateLimit": [limits[0].type: Unsupported'
+        ' value: "Names": supported values: "Server", "Namespace", "User", "SourceAndObject", limits[0].qps: Invalid value: 0:'
+        " must be positive, limits[1].qps: Invalid value: 0: must be positive]"
+    )
+    with pytest.raises(StartupError, match="EventRateLimit"):
+        load_admission_configuration(None, (), ("EventRateLimit",))
+
+
 def test_no_file_says_nothing() -> None:
     assert load_admission_configuration(None) is NOTHING_SAID
 

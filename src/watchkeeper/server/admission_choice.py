@@ -42,7 +42,6 @@ _ABSENT = frozenset(
         "AlwaysDeny",
         "AlwaysPullImages",
         "DenyServiceExternalIPs",
-        "EventRateLimit",
         "ExtendedResourceToleration",
         "ImagePolicyWebhook",
         "LimitPodHardAntiAffinityTopology",
@@ -57,7 +56,10 @@ _ABSENT = frozenset(
 )
 """Those that kube-apiserver alone has."""
 
-_KNOWN = _IDLE | _ABSENT | frozenset(OFFERED)
+EVENT_RATE_LIMIT = "EventRateLimit"
+"""Off unless it is turned on."""
+
+_KNOWN = _IDLE | _ABSENT | frozenset(OFFERED) | {EVENT_RATE_LIMIT}
 
 
 def check_choice(enabled: Sequence[str], disabled: Sequence[str]) -> None:

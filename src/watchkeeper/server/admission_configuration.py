@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from watchkeeper.server.admission_choice import EVENT_RATE_LIMIT
 from watchkeeper.server.errors import StartupError
 
 if TYPE_CHECKING:
+    from watchkeeper.admission.event_rate_limit import Limit
     from watchkeeper.admission.podsecurity.configuration import Configuration
     from watchkeeper.admission.quota.limited import LimitedResource
     from watchkeeper.webhook.credentials import WebhookCredentials
@@ -28,21 +30,27 @@ class AdmissionConfiguration:
     mutating_webhooks: WebhookCredentials | None = None
     validating_webhooks: WebhookCredentials | None = None
     limited_resources: tuple[LimitedResource, ...] = ()
+    event_limits: tuple[Limit, ...] = ()
 
 
 NOTHING_SAID = AdmissionConfiguration()
 
 
-def load_admission_configuration(path: Path | None, disabled: tuple[str, ...] = ()) -> AdmissionConfiguration:
+def load_admission_configuration(
+    path: Path | None, disabled: tuple[str, ...] = (), enabled: tuple[str, ...] = ()
+) -> AdmissionConfiguration:
     """Read the file and those that it names; plugins that are off are told nothing. Raises StartupError."""
-    if path is None:
+    limits_events = EVENT_RATE_LIMIT in enabled
+    if path is None and not limits_events:
         return NOTHING_SAID
-    told = {name: found for name, found in _plugins(path).items() if name not in disabled}
+    found = _plugins(path) if path is not None else {}
+    told = {name: said for name, said in found.items() if name not in disabled}
     return AdmissionConfiguration(
         _pod_security(told["PodSecurity"]) if "PodSecurity" in told else None,
         _credentials(_MUTATING, told[_MUTATING]) if _MUTATING in told else None,
         _credentials(_VALIDATING, told[_VALIDATING]) if _VALIDATING in told else None,
         _limited_resources(told["ResourceQuota"]) if "ResourceQuota" in told else (),
+        _event_limits(told.get(EVENT_RATE_LIMIT, "")) if limits_events else (),
     )
 
 
@@ -98,6 +106,20 @@ def _pod_security(data: str | Mapping[str, Any]) -> Configuration:
     except ConfigurationError as error:
         problem = f'failed to initialize admission plugin "PodSecurity": PodSecurity {error}'
         raise StartupError(f"{_FAILED}{problem}") from error
+
+
+def _event_limits(data: str | Mapping[str, Any]) -> tuple[Limit, ...]:
+    from watchkeeper.admission.event_rate_limit import parse_limits
+    from watchkeeper.meta.field import aggregate
+    from watchkeeper.runtime.config_file import ConfigFileError
+
+    try:
+        limits, faults = parse_limits(data)
+    except ConfigFileError as error:
+        raise _failed(EVENT_RATE_LIMIT, str(error)) from error
+    if faults:
+        raise _failed(EVENT_RATE_LIMIT, aggregate(faults))
+    return tuple(limits)
 
 
 def _limited_resources(data: str | Mapping[str, Any]) -> tuple[LimitedResource, ...]:

@@ -301,6 +301,7 @@ class Assembly:
                 self.pod_security,
                 self.options.admission.pod_security,
             ),
+            *self._event_rate_limit(),
             self.configuration,
             *self.options.plugins,
             self.policies.mutating,
@@ -311,6 +312,13 @@ class Assembly:
             *self.options.extra_plugins,
         ]
         return chosen(plugins, self.options.disabled_plugins)
+
+    def _event_rate_limit(self) -> list[Plugin]:
+        if not self.options.admission.event_limits:
+            return []
+        from watchkeeper.admission.event_rate_limit import EventRateLimit
+
+        return [EventRateLimit(self.options.admission.event_limits)]
 
     def store(self, group: str, resource: str) -> Store:
         """The registry store of a built-in resource."""

@@ -196,7 +196,9 @@ class Server:
             extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
             read_only=options.read_only,
             admission=load_admission_configuration(
-                options.admission_control_config_file, options.disable_admission_plugins
+                options.admission_control_config_file,
+                options.disable_admission_plugins,
+                options.enable_admission_plugins,
             ),
             disabled_plugins=options.disable_admission_plugins,
         )
