@@ -171,8 +171,8 @@ def test_limits_of_events_are_read_only_where_they_count(tmp_path: Path) -> None
         load_admission_configuration(file, (), ("EventRateLimit",))
     assert str(refused.value) == (
         'failed to apply admission: couldn\'t init admission plugin "EventRateLimit": [limits[0].type: Unsupported'
-        ' value: "Names": supported values: "Server", "Namespace", "User", "SourceAndObject", limits[0].qps: Invalid value: 0:'
-        " must be positive, limits[1].qps: Invalid value: 0: must be positive]"
+        ' value: "Names": supported values: "Server", "Namespace", "User", "SourceAndObject", limits[0].qps: Invalid'
+        " value: 0: must be positive, limits[1].qps: Invalid value: 0: must be positive]"
     )
     with pytest.raises(StartupError, match="EventRateLimit"):
         load_admission_configuration(None, (), ("EventRateLimit",))

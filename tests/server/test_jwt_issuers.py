@@ -126,6 +126,12 @@ def in_time(server: Handle, token: str, name: str) -> Any:
     return found
 
 
+def put(file: Path, text: str) -> None:
+    """Change a file at once, so that nobody reads half of it."""
+    (file.parent / "next").write_text(text)
+    (file.parent / "next").replace(file)
+
+
 def test_tokens_say_who_asks(provider: Provider, server: Handle) -> None:
     assert in_time(server, provider.token(roles=["a"]), "jwt:ann")["groups"] == ["a", "system:authenticated"]
     now = int(time.time())
@@ -181,13 +187,13 @@ def test_a_changed_file_changes_who_asks(
     monkeypatch.setattr("watchkeeper.authn.union.REMEMBER_SECONDS", 0.0)
     with Server(authentication_config=file, controllers=()) as server:
         in_time(server, provider.token(), "jwt:ann")
-        file.write_text(configuration(provider, url="http://plain"))
+        put(file, configuration(provider, url="http://plain"))
         end = time.monotonic() + 10
         while "issuers of tokens stay as they were: invalid authentication configuration: jwt[0]" not in caplog.text:
             assert time.monotonic() < end
             time.sleep(0.05)
         assert whoami(server, provider.token())["username"] == "jwt:ann"
-        file.write_text(configuration(provider, prefix="new:"))
+        put(file, configuration(provider, prefix="new:"))
         in_time(server, provider.token(), "new:ann")
         other = urllib.request.Request(f"{server.url}/metrics", headers={"Authorization": f"Bearer {server.token}"})
         with urllib.request.urlopen(other, context=server.ssl_context()) as answer:
