@@ -201,6 +201,14 @@ def test_a_changed_file_changes_who_asks(
     name = "apiserver_authentication_config_controller_"
     counts = [line.split("status=")[1] for line in lines if line.startswith(f"{name}automatic_reloads_total{{")]
     assert counts == ['"failure"} 1', '"success"} 1']
+    issuer = hashlib.sha256(provider.url.encode()).hexdigest()
+    fetched = [line for line in lines if line.startswith("apiserver_authentication_jwt_authenticator_jwks_fetch_last_")]
+    assert [line.split(f'jwt_issuer_hash="sha256:{issuer}"')[1].split(" ")[0] for line in fetched] == [
+        "}",
+        ',result="success"}',
+    ]
+    keys = hashlib.sha256(json.dumps(provider.key_set()).encode()).hexdigest()
+    assert f'hash="sha256:{keys}"' in fetched[0]
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     [held] = [line for line in lines if line.startswith(f"{name}last_config_info{{")]
     assert held.endswith(f',hash="sha256:{digest}"}} 1')

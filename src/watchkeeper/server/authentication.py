@@ -79,10 +79,11 @@ class Issuers:
             self._first = _judged([_flags_issuer(options)], self._own, tuple(options.oidc_signing_algs))
 
     def collect(self) -> Iterator[Family]:
-        """How often the file was taken over anew, and which one holds; nothing where there is no file."""
+        """When keys were fetched; and how often the file was taken over anew, and which one holds, if there is one."""
+        name = (("apiserver_id_hash", _digest(self._server_id)),)
+        yield from self._fetches(name)
         if self._file is None:
             return
-        name = (("apiserver_id_hash", _digest(self._server_id)),)
         statuses = [(self._reloads[status], (*name, ("status", status))) for status in sorted(self._reloads)]
         held = (*name, ("hash", _digest(self._text)))
         prefix = "apiserver_authentication_config_controller_"
@@ -100,6 +101,30 @@ class Issuers:
         )
         yield Family(
             f"{prefix}last_config_info", "gauge", "Which authentication configuration holds.", [Sample(1, held)]
+        )
+
+    def _fetches(self, name: tuple[tuple[str, str], ...]) -> Iterator[Family]:
+        key_sets = {_digest(url): keys for url, keys in self.authenticator.key_sets().items()}
+        prefix = "apiserver_authentication_jwt_authenticator_jwks_fetch_last_"
+        yield Family(
+            f"{prefix}key_set_info",
+            "gauge",
+            "Which keys of an issuer were fetched last.",
+            [
+                Sample(1, (*name, ("hash", f"sha256:{keys.digest}"), ("jwt_issuer_hash", issuer)))
+                for issuer, keys in key_sets.items()
+                if keys.digest
+            ],
+        )
+        yield Family(
+            f"{prefix}timestamp_seconds",
+            "gauge",
+            "When the keys of an issuer were last fetched, or could not be.",
+            [
+                Sample(at, (*name, ("jwt_issuer_hash", issuer), ("result", result)))
+                for issuer, keys in key_sets.items()
+                for result, at in keys.fetches.items()
+            ],
         )
 
     def _count(self, status: str) -> None:

@@ -64,6 +64,10 @@ class JwtAuthenticator:
         """Look for no keys any more."""
         await self._tasks.close()
 
+    def key_sets(self) -> dict[str, KeySet]:
+        """Those of all issuers, by their URLs."""
+        return {url: keys for url, (_, keys) in self._issuers.items()}
+
     def _made(self, issuers: Sequence[Issuer]) -> dict[str, tuple[Issuer, KeySet]]:
         return {issuer.url: (issuer, KeySet(issuer, self._clock)) for issuer in issuers}
 

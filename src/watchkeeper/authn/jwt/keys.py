@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import ssl
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,10 @@ class KeySet:
         self._keys: list[PyJWK] = []
         self._fetching: asyncio.Future[None] | None = None
         self._fetched_at: float | None = None
+        self.fetches: dict[str, float] = {}
+        """When keys were last fetched, in seconds since 1970, by whether that was a `success` or a `failure`."""
+        self.digest = ""
+        """SHA-256 of the key set that was fetched last, "" for none."""
         self.problem = f"oidc: authenticator for issuer {go_quote(issuer.url)} is not initialized"
         """Why tokens of the issuer are not recognized yet, "" once they are."""
 
@@ -62,7 +67,7 @@ class KeySet:
 
     async def _discover(self) -> None:
         issuer = self._issuer
-        found = await self._get(self._poster(issuer.discovery_url or issuer.url.removesuffix("/") + _WELL_KNOWN))
+        found, _ = await self._get(self._poster(issuer.discovery_url or issuer.url.removesuffix("/") + _WELL_KNOWN))
         if found.get("issuer") != issuer.url:
             told = go_quote(str(found.get("issuer") or ""))
             raise KeysUnavailable(
@@ -102,7 +107,13 @@ class KeySet:
         assert self._where is not None
         from jwt import PyJWK, PyJWTError
 
-        found = await self._get(self._where)
+        try:
+            found, body = await self._get(self._where)
+        except KeysUnavailable:
+            self.fetches["failure"] = self._clock.time()
+            raise
+        self.fetches["success"] = self._clock.time()
+        self.digest = hashlib.sha256(body).hexdigest()
         keys: list[PyJWK] = []
         for each in found.get("keys") or ():
             try:
@@ -117,7 +128,8 @@ class KeySet:
         except ValueError as error:
             raise KeysUnavailable(str(error)) from error
 
-    async def _get(self, poster: JsonPoster) -> dict[str, Any]:
+    async def _get(self, poster: JsonPoster) -> tuple[dict[str, Any], bytes]:
+        """An object, and the text that it stands in."""
         try:
             answer = await poster.get(timeout=_TIMEOUT_SECONDS)
         except HttpError as error:
@@ -132,7 +144,7 @@ class KeySet:
             raise KeysUnavailable(f"oidc: failed to decode what {poster.url} answers: {error}") from error
         if not isinstance(found, dict):
             raise KeysUnavailable(f"oidc: failed to decode what {poster.url} answers: it is no object")
-        return found
+        return found, answer.body
 
 
 def _context(authority: str) -> ssl.SSLContext:
