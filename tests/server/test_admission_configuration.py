@@ -208,8 +208,8 @@ def test_of_several_for_a_plugin_the_first_counts(tmp_path: Path) -> None:
         (HEAD.replace("/v1", "/v2"), 'no kind "AdmissionConfiguration" is registered for version'),
         (HEAD + "plugin: []\nplugins: [{names: x}]",
          'strict decoding error: unknown field "plugin", unknown field "plugins[0].names"'),
-        (HEAD + "plugins: []\nplugins: []", 'strict decoding error: yaml: unmarshal errors:\n'
-         '  line 4: key "plugins" already set in map'),
+        (HEAD + "plugins: []\nplugins: []", 'strict decoding error: yaml: unmarshal errors:'
+         ' line 4: key "plugins" already set in map'),
         (HEAD + "plugins: [{name: 7}]", "json: cannot unmarshal number into field plugins[0].name"),
         ("[", "yaml: "),
     ],

@@ -7,4 +7,5 @@ class StartupError(Exception):
     """The server cannot start; the message is one line that says why and what helps."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))  # parsers, such as that of YAML, tell more than a line
+        # Parsers, such as that of YAML, tell more than a line.
+        super().__init__(" ".join(line.strip() for line in message.strip().splitlines()))
