@@ -62,8 +62,13 @@ def test_judgments_about_pods_are_counted():
         server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "judged", "labels": labels}})
         pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         server.request("POST", "/api/v1/namespaces/judged/pods", pod)
+        server.request("POST", "/api/v1/namespaces/default/pods", pod)
         found = scrape(server)
     request = 'request_operation="create",resource="pod",subresource=""'
     policy = 'policy_level="baseline",policy_version="latest",mode="enforce"'
     assert found[f'pod_security_evaluations_total{{decision="allow",{policy},{request}}}'] == "1"
+    policy = policy.replace("baseline", "privileged")
+    for operation, count in (("create", "1"), ("update", "0")):
+        about = request.replace("create", operation)
+        assert found[f'pod_security_evaluations_total{{decision="allow",{policy},{about}}}'] == count
     assert found[f"pod_security_exemptions_total{{{request}}}"] == "0"

@@ -14,6 +14,7 @@ NEWEST = 36
 
 _PODS = GroupResource("", "pods")
 _EVALUATION = ("decision", "policy_level", "policy_version", "mode", "request_operation", "resource", "subresource")
+_UNRESTRICTED = ("allow", "privileged", "latest", "enforce")
 _REQUEST = ("request_operation", "resource", "subresource")
 
 Labels = tuple[tuple[str, str], ...]
@@ -23,10 +24,9 @@ class PodSecurityMetrics:
     """Plain counters."""
 
     def __init__(self) -> None:
-        always = [
-            ("allow", "privileged", "latest", "enforce", operation, "pod", "") for operation in ("create", "update")
-        ]
-        self._evaluations: Counter[tuple[str, ...]] = Counter(dict.fromkeys(always, 0))
+        self.unrestricted = dict.fromkeys(Operation, 0)
+        """Pods themselves that were allowed because nothing is asked of them, which is nearly all."""
+        self._evaluations: Counter[tuple[str, ...]] = Counter()
         self._errors: Counter[tuple[str, ...]] = Counter()
         sorts = [(operation, resource, "") for resource in ("pod", "controller") for operation in ("create", "update")]
         self._exemptions: Counter[tuple[str, ...]] = Counter(dict.fromkeys(sorts, 0))
@@ -46,7 +46,10 @@ class PodSecurityMetrics:
 
     def evaluations(self) -> Iterator[tuple[Labels, int]]:
         """How many judgments there were of each sort."""
-        for key, count in self._evaluations.items():
+        found = self._evaluations.copy()
+        for operation in (Operation.CREATE, Operation.UPDATE):
+            found[*_UNRESTRICTED, operation.lower(), "pod", ""] += self.unrestricted[operation]
+        for key, count in found.items():
             yield tuple(zip(_EVALUATION, key, strict=True)), count
 
     def errors(self) -> Iterator[tuple[Labels, int]]:

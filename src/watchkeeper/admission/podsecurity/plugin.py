@@ -100,7 +100,10 @@ class PodSecurity(BasePlugin):
         if enforce:
             if not faults and policy.is_privileged:
                 attributes.annotate(*_PRIVILEGED)
-                self._metrics.evaluated(attributes, "enforce", policy.enforce, allowed=True)
+                if attributes.subresource:
+                    self._metrics.evaluated(attributes, "enforce", policy.enforce, allowed=True)
+                else:
+                    self._metrics.unrestricted[attributes.operation] += 1
                 return
             if attributes.operation is Operation.UPDATE and not _is_significant(attributes):
                 return

@@ -45,7 +45,7 @@ async def _store(request: Request, scope: Scope, params: WriteParams, obj: Objec
     admission = Admission(request, scope, params, name=obj["metadata"].get("name") or "")
     obj = await admission.mutate(Operation.CREATE, obj, None)
     ctx = context(request, scope)
-    options = CreateOptions(dry_run=params.dry_run, validate=admission.validate_create(), complete=admission.complete())
+    options = CreateOptions(dry_run=params.dry_run, validate=admission.validate_create(), complete=admission.complete)
     try:
         created: Result = await scope.store.create(ctx, obj, options)
     except ObjectTooLarge:
@@ -77,6 +77,6 @@ async def create_named(request: Request, scope: Scope) -> Response:
         obj = scope.field_manager.update(None, obj, manager_of(request, params))
     admission = Admission(request, scope, params)
     obj = await admission.mutate(Operation.CREATE, obj, None)
-    options = CreateOptions(dry_run=params.dry_run, validate=admission.validate_create(), complete=admission.complete())
+    options = CreateOptions(dry_run=params.dry_run, validate=admission.validate_create(), complete=admission.complete)
     result = await scope.store.create_named(context(request, scope), request.info.name, obj, options)
     return finish(renderer_for(scope, accepted).one(result), accepted, 201)

@@ -55,7 +55,7 @@ async def patch(request: Request, scope: Scope) -> Response:
         force_allow_create=apply and _creates(scope),
         validate_create=admission.validate_create(authorize=True),
         validate_update=admission.validate_update(),
-        complete=admission.complete(),
+        complete=admission.complete,
     )
     ctx, name = context(request, scope), request.info.name
     if apply:

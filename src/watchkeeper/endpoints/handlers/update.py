@@ -42,7 +42,7 @@ async def update(request: Request, scope: Scope) -> Response:
         dry_run=params.dry_run,
         validate_create=admission.validate_create(authorize=True),
         validate_update=admission.validate_update(),
-        complete=admission.complete(),
+        complete=admission.complete,
     )
     result, created = await store_update(scope, context(request, scope), request.info.name, replacement, options)
     renderer = renderer_for(scope, accepted, request.param("includeObject"))

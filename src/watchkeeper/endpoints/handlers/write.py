@@ -18,7 +18,7 @@ from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
-from watchkeeper.registry.rest import Complete, ValidateCreate, ValidateDelete, ValidateUpdate
+from watchkeeper.registry.rest import ValidateCreate, ValidateDelete, ValidateUpdate
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.managedfields import EntryError, check_record
 
@@ -188,22 +188,18 @@ class Admission:
 
         return validate
 
-    def complete(self) -> Complete | None:
-        """What else is wrong with what breaks the rules of its kind, None where nobody has more to say."""
+    async def complete(self, refusal: ApiError, obj: Object, old: Object | None) -> ApiError:
+        """The refusal of what breaks the rules of its kind, with what else is wrong."""
         finders = self.scope.services.admission.finders(self.scope.info.group_resource)
         if not finders:
-            return None
-
-        async def complete(refusal: ApiError, obj: Object, old: Object | None) -> ApiError:
-            operation = Operation.CREATE if old is None else Operation.UPDATE
-            attributes = self._attributes_to_validate(operation, obj, old)
-            more = [fault for finder in finders for fault in await finder.faults(attributes)]
-            if not more:
-                return refusal
-            of = self.kind.group_kind
-            return errors.invalid(of, (obj.get("metadata") or {}).get("name") or "", [*more, *refusal.faults])
-
-        return complete
+            return refusal
+        operation = Operation.CREATE if old is None else Operation.UPDATE
+        attributes = self._attributes_to_validate(operation, obj, old)
+        more = [fault for finder in finders for fault in await finder.faults(attributes)]
+        if not more:
+            return refusal
+        of = self.kind.group_kind
+        return errors.invalid(of, (obj.get("metadata") or {}).get("name") or "", [*more, *refusal.faults])
 
     def validate_delete(self, options: Callable[[], Object]) -> ValidateDelete:
         """Admission of a deletion: both kinds of plugins are asked, as nothing can be changed.
