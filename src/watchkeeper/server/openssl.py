@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ctypes
 
-_TRIED = ((3, 11), (3, 12), (3, 13))
-"""Versions of CPython in whose contexts OpenSSL's is known to come first. Elsewhere a guess could end the process."""
+_TRIED = ((3, 11), (3, 12), (3, 13), (3, 14))
+"""Versions of CPython in whose contexts OpenSSL's is known to come first, with the interpreter's lock. Elsewhere a
+guess could end the process."""
 
 
 @functools.cache
 def openssl() -> ctypes.CDLL | None:
     """The very library that `_ssl` is linked with; None where it is built into Python or nobody has tried."""
-    if sys.implementation.name != "cpython" or sys.version_info[:2] not in _TRIED:
+    if sys.implementation.name != "cpython" or sys.version_info[:2] not in _TRIED or "t" in sys.abiflags:
         return None
     import ctypes  # of use only where clients show certificates
 
