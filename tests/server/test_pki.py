@@ -14,7 +14,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.http.listener import Listener, bind_tcp
 from watchkeeper.server.pki import serving_certificate
-from watchkeeper.server.tls import server_context
+from watchkeeper.server.tls import load_tls, server_context
+from watchkeeper.server.tls_files import TlsFiles
 
 
 def names(path):
@@ -136,7 +137,8 @@ def test_a_client_certificate_tells_who_its_owner_is(tmp_path):
         return answer.rpartition(b"\r\n\r\n")[2].decode(), version
 
     async def run():
-        listener = Listener(TellPeer(), ssl_context=server_context(good.cert, good.key, tmp_path / "ca.crt"))
+        tls = load_tls(TlsFiles(good.cert, good.key, client_ca=tmp_path / "ca.crt"))
+        listener = Listener(TellPeer(), ssl_context=tls.context, authorities=tls.authorities)
         [sock] = bind_tcp("127.0.0.1", 0)
         await listener.listen(sock)
         port = sock.getsockname()[1]

@@ -134,6 +134,26 @@ def test_a_changed_authority_decides_about_clients(tmp_path: Path) -> None:
         in_time(lambda: connect(server, ours, mine)).close()
 
 
+def test_who_was_accepted_by_an_authority_that_is_gone_is_refused_on_the_same_connection(tmp_path: Path) -> None:
+    ours, theirs, used = tmp_path / "ours", tmp_path / "theirs", tmp_path / "clients.pem"
+    make_certificates(ours)
+    make_certificates(theirs)
+    first, second = ((folder / "ca.crt").read_bytes() for folder in (ours, theirs))
+    used.write_bytes(first)
+    with Server(tls_cert=ours / "server.crt", tls_key=ours / "server.key", client_ca=used, controllers=()) as server:
+        before = connect(server, ours, ours / "client")
+        used.write_bytes(first + second)
+        in_time(lambda: connect(server, ours, theirs / "client")).close()
+        ask(before)
+        used.write_bytes(second)
+        end = time.monotonic() + 10
+        with pytest.raises(PermissionError):
+            while time.monotonic() < end:
+                ask(before)
+                time.sleep(0.05)
+        before.close()
+
+
 def test_the_authorities_that_are_in_use_are_told_to_extension_servers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

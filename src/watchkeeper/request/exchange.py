@@ -29,7 +29,7 @@ class Exchange(Protocol):
         ...
 
     def peer_certificate(self) -> PeerCertificate | None:
-        """The verified client certificate of the connection, None when the client showed none."""
+        """The client's certificate, judged as of now, None when the client showed none."""
         ...
 
 
@@ -50,7 +50,7 @@ class WebSocket(Protocol):
 
 
 class PeerCertificate(Protocol):
-    """What a verified client certificate says of its owner."""
+    """What a client's certificate says of its owner: nothing when nobody accepts it."""
 
     def __hash__(self) -> int:
         """Equal certificates hash alike, so that what was found out about one can be kept."""

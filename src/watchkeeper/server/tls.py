@@ -12,7 +12,7 @@ from watchkeeper.server.http.peer import Authorities
 from watchkeeper.server.tls_authorities import name_authorities
 from watchkeeper.server.tls_files import NamedPair, TlsFiles
 from watchkeeper.server.tls_names import Candidate, Choice, choose_by_name, read_certificate
-from watchkeeper.server.tls_verification import can_tell_unverified, let_unverified_in
+from watchkeeper.server.tls_verification import let_unverified_in
 
 _TLS12_CIPHERS = ":".join(
     f"ECDHE-{signature}-{cipher}"
@@ -27,7 +27,7 @@ class Tls:
 
     context: ssl.SSLContext
     authorities: Authorities | None = None
-    """Who has signed which certificates; None where all that are shown are those of clients, and hold."""
+    """Who has signed which certificates; None where clients are asked for none."""
 
 
 def load_tls(files: TlsFiles) -> Tls:
@@ -47,8 +47,8 @@ def load_tls(files: TlsFiles) -> Tls:
 
 
 def _accepted(files: TlsFiles) -> Authorities | None:
-    """The authorities of clients and proxies; None where OpenSSL lets only the certificates of clients through."""
-    if files.proxy_ca is None and (files.client_ca is None or not can_tell_unverified()):
+    """The authorities of clients and proxies, if there are any."""
+    if files.client_ca is None and files.proxy_ca is None:
         return None
     clients, proxies = (
         _authorities(path) if path is not None else frozenset[bytes]() for path in (files.client_ca, files.proxy_ca)

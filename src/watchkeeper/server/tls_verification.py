@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import logging
 import ssl
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from watchkeeper.server.http.peer import Authorities
@@ -17,6 +19,8 @@ from watchkeeper.server.openssl import native, openssl
 
 if TYPE_CHECKING:
     import ctypes
+
+log = logging.getLogger(__name__)
 
 _DIGEST_BYTES = 32
 _VERIFIED = 1
@@ -52,10 +56,22 @@ def _callback() -> ctypes._FuncPointer:
 
 
 def _verify(store: int, number: int) -> int:
+    try:
+        return _judge(store, number)
+    except BaseException as error:
+        # To OpenSSL, a callback that raises has answered whatever was in the memory for that, such as that all is well.
+        with suppress(BaseException):
+            log.error("a client's certificate could not be judged: %r", error)
+        return 0
+
+
+def _judge(store: int, number: int) -> int:
     library = openssl()
     assert library is not None
     if library.X509_verify_cert(store) == _VERIFIED:
         return 1
+    # First of all: whatever comes after this, nobody must take it for verified.
+    library.X509_STORE_CTX_set0_verified_chain(store, None)
     import ctypes
 
     authorities = _of_contexts.get(number)
@@ -68,7 +84,6 @@ def _verify(store: int, number: int) -> int:
     ):
         return 0
     authorities.forget(digest.raw.hex())
-    library.X509_STORE_CTX_set0_verified_chain(store, None)
     library.X509_STORE_CTX_set_error(store, 0)
     library.ERR_clear_error()
     return 1

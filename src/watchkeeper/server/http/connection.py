@@ -151,7 +151,7 @@ class Connection(asyncio.Protocol):
         ssl_object = transport.get_extra_info("ssl_object")
         if ssl_object is not None:
             self._scheme = "https"
-            if self._listener.client_certificates:
+            if self._listener.authorities is not None:
                 self.peer = tls_peer(ssl_object, self._listener.authorities)
         self._listener.connections.add(self)
 

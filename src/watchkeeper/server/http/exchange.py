@@ -84,8 +84,11 @@ class Exchange:
         return f"<Exchange {state}{', client gone' if self.disconnected else ''}>"
 
     def peer_certificate(self) -> TlsPeer | None:
-        """The verified client certificate, None when there is none."""
-        return self._connection.peer
+        """The client's certificate, None when there is none. It is judged anew for each request."""
+        peer = self._connection.peer
+        if peer is not None and peer.has_ended:
+            peer = self._connection.peer = peer.refused()
+        return peer
 
     # -- the request's body -------------------------------------------------------------------------------------
 

@@ -45,7 +45,6 @@ class Listener:
         self._ssl = ssl_context
         self.authorities = authorities
         self.limits = limits
-        self.client_certificates = ssl_context is not None and ssl_context.verify_mode != ssl.CERT_NONE
         self.loop = asyncio.get_running_loop()
         self.date = DateLine()
         self.last_chunk = LastChunk()
@@ -70,8 +69,11 @@ class Listener:
             self._owner.start("idle-sweep", self._sweep())
 
     def use(self, ssl_context: ssl.SSLContext, authorities: Authorities | None = None) -> None:
-        """Speak TLS with another certificate from the next connection on."""
+        """Speak TLS with another certificate from the next connection on, and accept other clients from now on."""
         self.authorities = authorities
+        for connection in self.connections:
+            if connection.peer is not None:
+                connection.peer = authorities.judged(connection.peer) if authorities is not None else None
         for server in self._servers:
             if isinstance(server, TlsAcceptor):
                 server.use(ssl_context)

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import _ssl
 import hashlib
+import math
 import ssl
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 _UID_OID = "1.3.6.1.4.1.57683.2"
 """The subject attribute from which Kubernetes takes a user's uid."""
-_MAX_REMEMBERED = 4096
+_MAX_REMEMBERED = 16384
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Why a certificate holds, and how long."""
+
+    signers: frozenset[bytes]
+    """The authorities in its chain, in DER."""
+    until: float
+    """When the first certificate of the chain ends, in seconds since the epoch."""
+
+
+_NOTHING = Holding(frozenset(), math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +38,16 @@ class TlsPeer:
     fingerprint: str = ""
     is_client: bool = True
     is_proxy: bool = False
+    holding: Holding = field(default=_NOTHING, compare=False)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it does not hold any more."""
+        return time.time() > self.holding.until
+
+    def refused(self) -> TlsPeer:
+        """The same, accepted by nobody."""
+        return TlsPeer("", fingerprint=self.fingerprint, is_client=False)
 
 
 class Authorities:
@@ -30,57 +56,58 @@ class Authorities:
     def __init__(self, clients: frozenset[bytes], proxies: frozenset[bytes]) -> None:
         self._clients = clients
         self._proxies = proxies
-        self._known: dict[str, tuple[bool, bool]] = {}
+        self._known: dict[str, Holding] = {}
         """By fingerprint: a resumed session does not say who has signed the certificate."""
 
-    def kinds(self, fingerprint: str, ssl_object: Any) -> tuple[bool, bool]:
-        """Whether a certificate is a client's, and whether a proxy's; neither when it does not hold."""
-        chain = _verified_chain(ssl_object)
-        if not chain:
-            return self._known.get(fingerprint, (False, False))
-        found = not self._clients.isdisjoint(chain), not self._proxies.isdisjoint(chain)
-        self._known.pop(fingerprint, None)
+    def holding(self, fingerprint: str, ssl_object: Any) -> Holding:
+        """What a certificate holds by; without signers when it does not."""
+        chain = ssl_object._sslobj.get_verified_chain()  # what is around it tells less, and in Python 3.13 only
+        known = self._known.pop(fingerprint, _NOTHING)
+        found = self._holding(chain) if chain else known
+        if not found.signers:
+            return found
         if len(self._known) >= _MAX_REMEMBERED:
             del self._known[next(iter(self._known))]
         self._known[fingerprint] = found
         return found
 
+    def _holding(self, chain: list[_ssl.Certificate]) -> Holding:
+        signers = (self._clients | self._proxies).intersection(each.public_bytes(_ssl.ENCODING_DER) for each in chain)
+        return Holding(signers, min(ssl.cert_time_to_seconds(each.get_info()["notAfter"]) for each in chain))
+
     def forget(self, fingerprint: str) -> None:
         """A certificate does not hold, whatever it was before."""
         self._known.pop(fingerprint, None)
 
+    def judged(self, peer: TlsPeer) -> TlsPeer:
+        """What a certificate is worth here that was accepted by these authorities or by others before."""
+        signers = peer.holding.signers
+        is_client, is_proxy = not self._clients.isdisjoint(signers), not self._proxies.isdisjoint(signers)
+        if not (is_client or is_proxy):
+            return peer.refused()
+        return replace(peer, is_client=is_client, is_proxy=is_proxy)
 
-def _verified_chain(ssl_object: Any) -> list[bytes]:
-    """The certificates up to the authority, in DER; none where the session was resumed, or there is no such chain."""
-    if hasattr(ssl_object, "get_verified_chain"):
-        return list(ssl_object.get_verified_chain())
-    # Before Python 3.13 only the object within can tell.
-    chain = ssl_object._sslobj.get_verified_chain() or ()
-    return [ssl.PEM_cert_to_DER_cert(each.public_bytes()) for each in chain]
 
-
-def tls_peer(ssl_object: Any, authorities: Authorities | None = None) -> TlsPeer | None:
-    """Read the certificate of a finished handshake, None when the client showed none.
-
-    Without `authorities` all certificates are those of clients.
-    """
+def tls_peer(ssl_object: Any, authorities: Authorities) -> TlsPeer | None:
+    """Read the certificate of a finished handshake, None when the client showed none."""
     certificate = ssl_object.getpeercert(True)
     if not certificate:
         return None
     fingerprint = hashlib.sha256(certificate).hexdigest()
-    is_client, is_proxy = authorities.kinds(fingerprint, ssl_object) if authorities is not None else (True, False)
-    if not (is_client or is_proxy):
+    holding = authorities.holding(fingerprint, ssl_object)
+    if not holding.signers:
         # What anybody may have made is not even read.
         return TlsPeer("", fingerprint=fingerprint, is_client=False)
     subject: dict[str, list[str]] = {}
     for relative_name in ssl_object.getpeercert().get("subject", ()):
         for key, value in relative_name:
             subject.setdefault(key, []).append(value)
-    return TlsPeer(
-        common_name=subject.get("commonName", [""])[-1],
-        organizations=tuple(subject.get("organizationName", ())),
-        uid=subject.get(_UID_OID, [""])[0],
-        fingerprint=fingerprint,
-        is_client=is_client,
-        is_proxy=is_proxy,
+    return authorities.judged(
+        TlsPeer(
+            common_name=subject.get("commonName", [""])[-1],
+            organizations=tuple(subject.get("organizationName", ())),
+            uid=subject.get(_UID_OID, [""])[0],
+            fingerprint=fingerprint,
+            holding=holding,
+        )
     )
