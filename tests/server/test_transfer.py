@@ -377,6 +377,19 @@ def test_a_file_is_written_as_a_whole_or_stays_as_it_was(tmp_path: Path) -> None
     assert sorted(tmp_path.iterdir()) == [path, link]
 
 
+@pytest.mark.parametrize("leads", [False, True])
+def test_what_an_export_has_left_half_written_is_not_written_to(tmp_path: Path, leads: bool) -> None:
+    target, left, other = tmp_path / "all.yaml", tmp_path / f".all.yaml.{os.getpid()}", tmp_path / "other"
+    other.write_text("as it was")
+    if leads:
+        left.symlink_to(other)
+    else:
+        left.touch(0o644)
+    write_manifests([config_map("a", "1")], str(target), private=True)
+    assert (target.is_symlink(), target.stat().st_mode & 0o777, other.read_text()) == (False, 0o600, "as it was")
+    assert not left.exists()
+
+
 def test_manifests_of_an_earlier_export_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_manifests([config_map("a", "v"), config_map("b", "v")], str(tmp_path / "all"), private=False)
     assert capsys.readouterr().err == ""

@@ -83,7 +83,9 @@ def _write(path: Path, text: str, *, private: bool) -> None:
         return
     path = replaced
     partial = path.with_name(f".{path.name[:200]}.{os.getpid()}")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE if private else _PUBLIC)
+    # What is there, from an export that was killed or from somebody else, has its own mode or leads elsewhere.
+    partial.unlink(missing_ok=True)
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE if private else _PUBLIC)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             if not private and path.exists():
