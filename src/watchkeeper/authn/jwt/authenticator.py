@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
-import json
 import logging
+import math
+import re
 import time
 from collections.abc import Awaitable, Sequence
 from typing import Any
@@ -16,18 +16,23 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.interface import InvalidToken
 from watchkeeper.authn.jwt.claims import Claims, claimed_user
 from watchkeeper.authn.jwt.issuer import Issuer
-from watchkeeper.authn.jwt.keys import KeySet, KeysUnavailable
+from watchkeeper.authn.jwt.keys import Key, KeySet, KeysUnavailable
 from watchkeeper.meta.field import go_quote
 from watchkeeper.request.user import User
+from watchkeeper.runtime.json_text import read_json
 
 log = logging.getLogger(__name__)
 
-_LEEWAY_SECONDS = 300.0
+_LEEWAY_SECONDS = 60.0
 """By so much the clock of an issuer may be ahead."""
 _LAST_SECOND = 253402300799.0
 """The end of the year 9999, after which times have no common form."""
+_NEVER = -62135596800.0
+"""The beginning of the year 1, which stands for no time at all."""
 _HEALTHY_SECONDS = 60.0
 _GOOGLE = "accounts.google.com"
+_BASE64 = re.compile(r"[A-Za-z0-9_-]*")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class JwtAuthenticator:
@@ -43,13 +48,14 @@ class JwtAuthenticator:
 
     def start(self, issuers: Sequence[Issuer]) -> None:
         """Recognize tokens of these; their keys are looked for from now on."""
-        made = self._made(issuers)
-        self._use(made, self._tasks)
+        self._issuers = self._made(issuers, self._tasks)
+        for url, (_, keys) in self._issuers.items():
+            self._tasks.start(url, keys.discover())
 
     async def replace(self, issuers: Sequence[Issuer]) -> None:
         """Recognize tokens of these instead, once the keys of all can be had. Raises KeysUnavailable if they cannot."""
-        made = self._made(issuers)
         tasks = TaskOwner("jwt")
+        made = self._made(issuers, tasks)
         try:
             async with asyncio.timeout(_HEALTHY_SECONDS):
                 await asyncio.gather(*(keys.discover() for _, keys in made.values()))
@@ -68,13 +74,8 @@ class JwtAuthenticator:
         """Those of all issuers, by their URLs."""
         return {url: keys for url, (_, keys) in self._issuers.items()}
 
-    def _made(self, issuers: Sequence[Issuer]) -> dict[str, tuple[Issuer, KeySet]]:
-        return {issuer.url: (issuer, KeySet(issuer, self._clock)) for issuer in issuers}
-
-    def _use(self, made: dict[str, tuple[Issuer, KeySet]], tasks: TaskOwner) -> None:
-        self._issuers = made
-        for url, (_, keys) in made.items():
-            tasks.start(url, keys.discover())
+    def _made(self, issuers: Sequence[Issuer], tasks: TaskOwner) -> dict[str, tuple[Issuer, KeySet]]:
+        return {issuer.url: (issuer, KeySet(issuer, tasks, self._clock)) for issuer in issuers}
 
     def authenticate_token(self, token: str) -> Awaitable[User | None] | None:
         """The user, None when no issuer is known that the token names. Raises InvalidToken when awaited."""
@@ -87,10 +88,10 @@ class JwtAuthenticator:
 def _issuer_of(token: str) -> str:
     """Whom a token names, unverified; "" for nobody."""
     try:
-        claims = json.loads(_decoded(token.split(".")[1]))
-    except (ValueError, RecursionError):
+        claims = _part(token, 1)
+    except InvalidToken:
         return ""
-    issuer = claims.get("iss") if isinstance(claims, dict) else None
+    issuer = claims.get("iss")
     if not isinstance(issuer, str):
         return ""
     return f"https://{issuer}" if issuer == _GOOGLE else issuer
@@ -99,30 +100,43 @@ def _issuer_of(token: str) -> str:
 async def _recognized(token: str, issuer: Issuer, keys: KeySet) -> User:
     if keys.problem:
         raise InvalidToken("oidc: authenticator not initialized")
-    header, claims = _parts(token)
-    _check(issuer, header, claims)
+    header = _part(token, 0)
+    algorithm = header.get("alg")
+    if algorithm not in issuer.algorithms:
+        wanted = f"[{' '.join(map(go_quote, issuer.algorithms))}]"
+        got = go_quote(algorithm if isinstance(algorithm, str) else "")
+        raise InvalidToken(
+            f"oidc: verify token: oidc: id token signed with unsupported algorithm, expected {wanted} got {got}"
+        )
     await _verify(token, header, keys)
+    claims: Claims = _floats(_part(token, 1))
+    _check(issuer, claims)
     return claimed_user(issuer, claims)
 
 
-def _parts(token: str) -> tuple[dict[str, Any], Claims]:
-    encoded_header, encoded_claims, _ = token.split(".")
+def _part(token: str, index: int) -> dict[str, Any]:
+    """The header, or the claims. Raises InvalidToken."""
     try:
-        header = json.loads(_decoded(encoded_header))
-        claims = json.loads(_decoded(encoded_claims), parse_int=_number)
-    except (ValueError, RecursionError) as error:
+        found = read_json(_decoded(token.split(".")[index]))
+    except ValueError as error:
         raise InvalidToken(f"oidc: verify token: oidc: malformed jwt: {error}") from error
-    if not isinstance(header, dict) or not isinstance(claims, dict):
+    if not isinstance(found, dict):
         raise InvalidToken("oidc: verify token: oidc: malformed jwt: no object")
-    return header, claims
+    return found
 
 
-def _number(digits: str) -> float:
-    """Numbers of claims are floats, as Go reads them where nobody says otherwise."""
-    return float(digits)
+def _floats(value: Any) -> Any:
+    """With floats for all numbers, as Go reads them where nobody says otherwise."""
+    if type(value) is int:
+        return float(value)
+    if isinstance(value, dict):
+        return {key: _floats(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_floats(each) for each in value]
+    return value
 
 
-def _check(issuer: Issuer, header: dict[str, Any], claims: Claims) -> None:
+def _check(issuer: Issuer, claims: Claims) -> None:
     """Whether a token is for this server, and holds now. Raises InvalidToken."""
     given = claims.get("aud")
     several = given if isinstance(given, list) else [given]
@@ -135,27 +149,23 @@ def _check(issuer: Issuer, header: dict[str, Any], claims: Claims) -> None:
         wanted = f"[{' '.join(map(go_quote, sorted(issuer.audiences)))}]"
         raise InvalidToken(f"oidc: verify token: oidc: expected audience in {wanted} got {told}")
     now = time.time()
-    until, since = _time(claims.get("exp")), _time(claims.get("nbf"))
+    until = _time(claims["exp"]) if "exp" in claims else _NEVER
     if until < now:
         raise InvalidToken(f"oidc: verify token: oidc: token is expired (Token Expiry: {_shown(until)})")
-    if since > now + _LEEWAY_SECONDS:
+    if claims.get("nbf") is not None and (since := _time(claims["nbf"])) > now + _LEEWAY_SECONDS:
         raise InvalidToken(
             f"oidc: verify token: oidc: current time {_shown(now)} before the nbf (not before) time: {_shown(since)}"
-        )
-    algorithm = header.get("alg")
-    if algorithm not in issuer.algorithms:
-        wanted = f"[{' '.join(map(go_quote, issuer.algorithms))}]"
-        raise InvalidToken(
-            "oidc: verify token: oidc: id token signed with unsupported algorithm,"
-            f" expected {wanted} got {go_quote(str(algorithm))}"
         )
 
 
 async def _verify(token: str, header: dict[str, Any], keys: KeySet) -> None:
     """Look for a key that the token is signed with, first among those that are known. Raises InvalidToken."""
-    algorithm, key_id = header["alg"], header.get("kid")
-    key_id = key_id if isinstance(key_id, str) else ""
-    if _is_signed(token, algorithm, keys.find(key_id)):
+    failed = InvalidToken("oidc: verify token: failed to verify signature: failed to verify id token signature")
+    key_id = header.get("kid") or ""
+    if not isinstance(key_id, str) or header.get("crit") or header.get("b64", True) is not True:
+        # What has to be understood, or claims in another form.
+        raise failed
+    if _is_signed(token, header["alg"], keys.find(key_id)):
         return
     try:
         await keys.fetch()
@@ -163,33 +173,45 @@ async def _verify(token: str, header: dict[str, Any], keys: KeySet) -> None:
         raise InvalidToken(
             f"oidc: verify token: failed to verify signature: fetching keys oidc: get keys failed: {error}"
         ) from error
-    if not _is_signed(token, algorithm, keys.find(key_id)):
-        raise InvalidToken("oidc: verify token: failed to verify signature: failed to verify id token signature")
+    if not _is_signed(token, header["alg"], keys.find(key_id)):
+        raise failed
 
 
-def _is_signed(token: str, algorithm: str, keys: Sequence[Any]) -> bool:
-    import jwt
+def _is_signed(token: str, algorithm: str, keys: Sequence[Key]) -> bool:
+    from jwt import PyJWTError
+    from jwt.algorithms import get_default_algorithms
 
-    only: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
+    signed, _, encoded = token.rpartition(".")
+    try:
+        signature = _decoded(encoded)
+    except ValueError:
+        return False
+    verifier = get_default_algorithms()[algorithm]
     for key in keys:
         try:
-            jwt.decode(token, key.key, algorithms=[algorithm], options=only)
-        except (jwt.PyJWTError, ValueError, TypeError):
+            if verifier.verify(signed.encode(), verifier.prepare_key(key.public), signature):
+                return True
+        except (PyJWTError, ValueError, TypeError):
             continue
-        return True
     return False
 
 
 def _decoded(part: str) -> bytes:
-    try:
-        return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
-    except binascii.Error as error:
-        raise ValueError(str(error)) from error
+    if not _BASE64.fullmatch(part):
+        raise ValueError("illegal base64 data")
+    return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_")
 
 
 def _time(claim: Any) -> float:
-    return min(max(claim, 0.0), _LAST_SECOND) if isinstance(claim, float) else 0.0
+    """A number, or one in a text. Raises InvalidToken."""
+    if isinstance(claim, str) and _NUMBER.fullmatch(claim):
+        claim = float(claim)
+    if not isinstance(claim, float) or math.isinf(claim):
+        raise InvalidToken(f"oidc: verify token: oidc: failed to unmarshal claims: {claim!r} is no time")
+    # What is beyond all whole numbers is the least one to Go.
+    return claim if abs(claim) < 2.0**63 else -(2.0**63)
 
 
 def _shown(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S +0000 UTC", time.gmtime(seconds))
+    shown = time.gmtime(min(max(seconds, _NEVER), _LAST_SECOND))
+    return f"{shown.tm_year:04}-{time.strftime('%m-%d %H:%M:%S', shown)} +0000 UTC"

@@ -6,18 +6,18 @@ import asyncio
 import hashlib
 import logging
 import ssl
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin
 
 import orjson
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
-from watchkeeper.aio.http_client import HttpError, JsonPoster
+from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster
+from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.jwt.issuer import Issuer
 from watchkeeper.meta.field import go_quote
 from watchkeeper.runtime.x509 import authorities
-
-if TYPE_CHECKING:
-    from jwt import PyJWK
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +25,10 @@ RETRY_SECONDS = 10.0
 """How long after an attempt to find an issuer's keys the next one comes."""
 _TIMEOUT_SECONDS = 30.0
 _REFETCH_SECONDS = 1.0
-"""So long keys are not fetched again, whatever tokens name: anybody can name anything."""
+"""So long it takes at least until keys are fetched again, whatever tokens name: anybody can name anything."""
 _MAX_BODY = 4 * 1024 * 1024
+_MAX_REDIRECTS = 10
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _WELL_KNOWN = "/.well-known/openid-configuration"
 
 
@@ -34,16 +36,27 @@ class KeysUnavailable(Exception):
     """The keys cannot be fetched; the message tells why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key that tokens may be signed with."""
+
+    name: str
+    public: Any
+    """What `cryptography` calls an RSAPublicKey or an EllipticCurvePublicKey."""
+
+
 class KeySet:
     """The keys of one issuer."""
 
-    def __init__(self, issuer: Issuer, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, issuer: Issuer, tasks: TaskOwner, clock: Clock = SYSTEM_CLOCK) -> None:
+        """`tasks` own what fetches the keys: nobody who asks for them can break that off."""
         self._issuer = issuer
+        self._tasks = tasks
         self._clock = clock
         self._context = _context(issuer.authority)
-        self._where: JsonPoster | None = None
-        self._keys: list[PyJWK] = []
-        self._fetching: asyncio.Future[None] | None = None
+        self._where = ""
+        self._keys: list[Key] = []
+        self._fetching: asyncio.Task[str] | None = None
         self._fetched_at: float | None = None
         self.fetches: dict[str, float] = {}
         """When keys were last fetched, in seconds since 1970, by whether that was a `success` or a `failure`."""
@@ -67,7 +80,7 @@ class KeySet:
 
     async def _discover(self) -> None:
         issuer = self._issuer
-        found, _ = await self._get(self._poster(issuer.discovery_url or issuer.url.removesuffix("/") + _WELL_KNOWN))
+        found, _ = await self._get(issuer.discovery_url or issuer.url.removesuffix("/") + _WELL_KNOWN)
         if found.get("issuer") != issuer.url:
             told = go_quote(str(found.get("issuer") or ""))
             raise KeysUnavailable(
@@ -77,74 +90,91 @@ class KeySet:
         url = found.get("jwks_uri")
         if not isinstance(url, str) or not url:
             raise KeysUnavailable("provider did not return JWKS URL")
-        self._where = self._poster(url)
+        self._where = url
         self.problem = ""
 
-    def find(self, key_id: str) -> list[PyJWK]:
+    def find(self, name: str) -> list[Key]:
         """The known keys of a name; all where a token names none."""
-        return [key for key in self._keys if not key_id or key.key_id == key_id]
+        return [key for key in self._keys if not name or key.name == name]
 
     async def fetch(self) -> None:
-        """Fetch the keys, unless that was done just now; several who ask wait together. Raises KeysUnavailable."""
-        if self._fetching is not None:
-            await asyncio.shield(self._fetching)
-            return
-        if self._fetched_at is not None and self._clock.monotonic() - self._fetched_at < _REFETCH_SECONDS:
-            return
-        self._fetching = done = asyncio.get_running_loop().create_future()
+        """Fetch the keys, after a while if that was done just now; several wait together. Raises KeysUnavailable."""
+        if self._fetching is None:
+            try:
+                self._fetching = self._tasks.start("keys", self._fetched())
+            except RuntimeError as error:
+                raise KeysUnavailable("context canceled") from error
+        fetching = self._fetching
+        await asyncio.wait([fetching])
+        if problem := "context canceled" if fetching.cancelled() else fetching.result():
+            raise KeysUnavailable(problem)
+
+    async def _fetched(self) -> str:
+        """Fetch the keys; what kept them from that, "" for nothing."""
         try:
-            await self._fetch()
-            done.set_result(None)
-        except BaseException as error:
-            done.set_exception(error if isinstance(error, KeysUnavailable) else KeysUnavailable(str(error)))
-            done.exception()  # perhaps nobody else waits
-            raise
+            if self._fetched_at is not None:
+                await self._clock.sleep(max(0.0, self._fetched_at + _REFETCH_SECONDS - self._clock.monotonic()))
+            found, body = await self._get(self._where)
+            given = found.get("keys") or []
+            if not isinstance(given, list):
+                raise KeysUnavailable("oidc: failed to decode keys: they are no list")
+        except KeysUnavailable as error:
+            self.fetches["failure"] = self._clock.time()
+            return str(error)
+        else:
+            self.fetches["success"] = self._clock.time()
+            self.digest = hashlib.sha256(body).hexdigest()
+            self._keys = [key for key in map(_key, given) if key is not None]
+            return ""
         finally:
             self._fetched_at = self._clock.monotonic()
             self._fetching = None
 
-    async def _fetch(self) -> None:
-        assert self._where is not None
-        from jwt import PyJWK, PyJWTError
-
-        try:
-            found, body = await self._get(self._where)
-        except KeysUnavailable:
-            self.fetches["failure"] = self._clock.time()
-            raise
-        self.fetches["success"] = self._clock.time()
-        self.digest = hashlib.sha256(body).hexdigest()
-        keys: list[PyJWK] = []
-        for each in found.get("keys") or ():
-            try:
-                keys.append(PyJWK(each))
-            except (PyJWTError, ValueError, TypeError, KeyError) as error:
-                log.warning("a key of %s cannot be used: %s", self._issuer.url, type(error).__name__)
-        self._keys = [key for key in keys if key.key_type in ("RSA", "EC")]
-
-    def _poster(self, url: str) -> JsonPoster:
-        try:
-            return JsonPoster(url, ssl_context=self._context, max_body=_MAX_BODY)
-        except ValueError as error:
-            raise KeysUnavailable(str(error)) from error
-
-    async def _get(self, poster: JsonPoster) -> tuple[dict[str, Any], bytes]:
-        """An object, and the text that it stands in."""
-        try:
-            answer = await poster.get(timeout=_TIMEOUT_SECONDS)
-        except HttpError as error:
-            raise KeysUnavailable(str(error)) from error
-        finally:
-            poster.close()
+    async def _get(self, url: str) -> tuple[dict[str, Any], bytes]:
+        """The object at a URL, or where that leads to, and the text that it stands in."""
+        answer = await self._answer(url)
+        for _ in range(_MAX_REDIRECTS):
+            if answer.status not in _REDIRECTS or not (location := answer.headers.get("location")):
+                break
+            url = urljoin(url, location)
+            answer = await self._answer(url)
         if answer.status != 200:
             raise KeysUnavailable(f"{answer.status}: {answer.body[:512].decode(errors='replace')}")
         try:
             found = orjson.loads(answer.body)
         except ValueError as error:
-            raise KeysUnavailable(f"oidc: failed to decode what {poster.url} answers: {error}") from error
+            raise KeysUnavailable(f"oidc: failed to decode what {url} answers: {error}") from error
         if not isinstance(found, dict):
-            raise KeysUnavailable(f"oidc: failed to decode what {poster.url} answers: it is no object")
+            raise KeysUnavailable(f"oidc: failed to decode what {url} answers: it is no object")
         return found, answer.body
+
+    async def _answer(self, url: str) -> HttpAnswer:
+        try:
+            poster = JsonPoster(url, ssl_context=self._context, max_body=_MAX_BODY)
+        except ValueError as error:
+            raise KeysUnavailable(str(error)) from error
+        try:
+            return await poster.get(timeout=_TIMEOUT_SECONDS)
+        except HttpError as error:
+            raise KeysUnavailable(str(error)) from error
+        finally:
+            poster.close()
+
+
+def _key(given: Any) -> Key | None:
+    """A key of a set; None for what is not for signatures of tokens, or no key at all."""
+    from jwt import PyJWTError
+    from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+    if not isinstance(given, dict) or given.get("kty") not in ("RSA", "EC") or given.get("d") is not None:
+        return None
+    name = given.get("kid") or ""
+    read = RSAAlgorithm.from_jwk if given["kty"] == "RSA" else ECAlgorithm.from_jwk
+    try:
+        return Key(name, read(given)) if isinstance(name, str) else None
+    except (PyJWTError, ValueError, TypeError) as error:
+        log.debug("a key cannot be used: %s", type(error).__name__)
+        return None
 
 
 def _context(authority: str) -> ssl.SSLContext:

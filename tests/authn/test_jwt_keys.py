@@ -1,0 +1,174 @@
+"""The keys of issuers, and tokens that are signed with them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+from jwt.utils import base64url_encode
+
+from watchkeeper.aio.http_client import HttpAnswer, JsonPoster
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.authn.interface import InvalidToken
+from watchkeeper.authn.jwt.authenticator import JwtAuthenticator
+from watchkeeper.authn.jwt.issuer import read_issuers
+from watchkeeper.authn.jwt.keys import KeySet, KeysUnavailable
+from watchkeeper.request.user import User
+
+URL = "https://issuer.test"
+KEY = rsa.generate_private_key(65537, 2048)
+JWK = {**RSAAlgorithm.to_jwk(KEY.public_key(), as_dict=True), "kid": "one"}
+PRIVATE = {**RSAAlgorithm.to_jwk(KEY, as_dict=True), "kid": "one"}
+OTHER = ECAlgorithm.to_jwk(ec.generate_private_key(ec.SECP256R1()).public_key(), as_dict=True)
+[ISSUER], _ = read_issuers(
+    [{"issuer": {"url": URL, "audiences": ["me"]}, "claimMappings": {"username": {"claim": "sub", "prefix": ""}}}], ()
+)
+Answer = Callable[[str], Awaitable[Any]]
+
+
+class Web:
+    """Answers what issuers are asked: with JSON, with a text, or with a place to go on to."""
+
+    def __init__(self, keys: Any) -> None:
+        self.pages: dict[str, Any] = {
+            f"{URL}/.well-known/openid-configuration": {"issuer": URL, "jwks_uri": f"{URL}/keys"},
+            f"{URL}/keys": keys,
+        }
+        self.asked: list[str] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def get(self, poster: JsonPoster, **_: Any) -> HttpAnswer:
+        self.asked.append(poster.url)
+        await self.gate.wait()
+        page = self.pages.get(poster.url)
+        if isinstance(page, tuple):
+            return HttpAnswer(302, {"location": page[0]}, b"")
+        return HttpAnswer(200 if page is not None else 404, {}, json.dumps(page).encode())
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Web:
+    made = Web({"keys": [JWK]})
+
+    async def get(poster: JsonPoster, **options: Any) -> HttpAnswer:
+        return await made.get(poster, **options)
+
+    monkeypatch.setattr(JsonPoster, "get", get)
+    return made
+
+
+def token(key: Any = KEY, headers: Any = None, **claims: Any) -> str:
+    given = {"iss": URL, "aud": "me", "sub": "ann", "exp": int(time.time()) + 600, **claims}
+    header = {"alg": "RS256", **(headers or {"kid": "one"})}
+    signed = b".".join(base64url_encode(json.dumps(part).encode()) for part in (header, given))
+    signature = RSAAlgorithm(RSAAlgorithm.SHA256).sign(signed, key)
+    return f"{signed.decode()}.{base64url_encode(signature).decode()}"
+
+
+async def recognized(given: str) -> User | str:
+    """Whose token it is, or why it is nobody's."""
+    authenticator = JwtAuthenticator()
+    await authenticator.replace([ISSUER])
+    try:
+        pending = authenticator.authenticate_token(given)
+        assert pending is not None
+        user = await pending
+        assert user is not None
+        return user
+    except InvalidToken as error:
+        return str(error)
+    finally:
+        await authenticator.close()
+
+
+UNSIGNED = "oidc: verify token: failed to verify signature: failed to verify id token signature"
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        ([None, 5, "x", {}, {"kty": []}, {"kty": "oct", "k": "AA"}, OTHER, JWK], "ann"),
+        ([{**JWK, "n": 5}, {**JWK, "e": "!"}, {**JWK, "kid": 7}, JWK], "ann"),
+        ([{**JWK, "alg": "RSA-OAEP", "use": "enc"}], "ann"),
+        ([PRIVATE], UNSIGNED),
+        ([{**JWK, "kid": "two"}], UNSIGNED),
+        (None, UNSIGNED),
+        (5, "oidc: verify token: failed to verify signature: fetching keys oidc: get keys failed: oidc: failed to"
+            " decode keys: they are no list"),
+    ],
+)  # fmt: skip
+def test_keys_that_cannot_be_used_do_no_harm(web: Web, keys: Any, name: str) -> None:
+    web.pages[f"{URL}/keys"] = {"keys": keys}
+    found = asyncio.run(recognized(token()))
+    assert (found.name if isinstance(found, User) else found) == name
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (token(headers={"kid": "one", "typ": "at+jwt"}), "ann"),
+        (token(headers={"typ": "JWT"}), "ann"),
+        (token(headers={"kid": "one", "crit": ["x"], "x": 1}), UNSIGNED),
+        (token(headers={"kid": "one", "b64": False}), UNSIGNED),
+        (token(exp=str(int(time.time()) + 9)), "ann"),
+        (token(nbf=time.time() + 30.5), "ann"),
+        (token(nbf=None), "ann"),
+        (token(sub="\ud800!"), "\ufffd!"),
+        (token(exp=True), "oidc: verify token: oidc: failed to unmarshal claims: True is no time"),
+        (token(exp=1.0), "oidc: verify token: oidc: token is expired (Token Expiry: 1970-01-01 00:00:01 +0000 UTC)"),
+        (token(exp=-1e300),
+         "oidc: verify token: oidc: token is expired (Token Expiry: 0001-01-01 00:00:00 +0000 UTC)"),
+        (token(rsa.generate_private_key(65537, 2048), aud="you"), UNSIGNED),
+    ],
+)  # fmt: skip
+def test_what_tokens_say_of_themselves_is_judged(web: Web, given: str, name: str) -> None:
+    found = asyncio.run(recognized(given))
+    assert (found.name if isinstance(found, User) else found) == name
+
+
+def test_issuers_may_lead_elsewhere(web: Web) -> None:
+    async def run() -> None:
+        start = f"{URL}/.well-known/openid-configuration"
+        web.pages["https://new.test/here"] = web.pages[start]
+        web.pages[start] = ("//new.test/there",)
+        web.pages["https://new.test/there"] = ("here",)
+        assert isinstance(await recognized(token()), User)
+        web.pages["https://new.test/there"] = ("there",)
+        keys = KeySet(ISSUER, TaskOwner("keys"))
+        web.asked.clear()
+        discovery = asyncio.create_task(keys.discover())
+        while len(web.asked) < 11:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        discovery.cancel()
+        assert keys.problem == "302: "
+
+    asyncio.run(run())
+
+
+def test_whoever_goes_away_breaks_nothing_off_for_others(web: Web) -> None:
+    async def run() -> None:
+        tasks = TaskOwner("keys")
+        keys = KeySet(ISSUER, tasks)
+        await keys.discover()
+        web.gate.clear()
+        first, second = asyncio.create_task(keys.fetch()), asyncio.create_task(keys.fetch())
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.sleep(0)
+        web.gate.set()
+        await second
+        assert first.cancelled()
+        assert [key.name for key in keys.find("one")] == ["one"]
+        await tasks.close()
+        with pytest.raises(KeysUnavailable):
+            await keys.fetch()
+
+    asyncio.run(run())
