@@ -23,6 +23,11 @@ def test_conditions_are_exact_paths() -> None:
     assert [found.admits(path) for path in ("/livez", "/livez/", "/livez/ping", "/healthz")] == [True, *3 * [False]]
 
 
+def test_texts_are_what_they_are_in_go() -> None:
+    found = parse_configuration(f"{HEAD}jwt: [{{issuer: {{url: 2020-13-45, audiences: [1:30, 2020-01-01]}}}}]")
+    assert found.jwt == ({"issuer": {"url": "2020-13-45", "audiences": ["1:30", "2020-01-01"]}},)
+
+
 def test_without_conditions_all_or_none_are_admitted() -> None:
     for text, enabled in (("{enabled: true}", True), ("{enabled: false}", False), ("{}", False)):
         found = parse_configuration(f"{HEAD}anonymous: {text}").anonymous
@@ -36,7 +41,11 @@ def test_without_conditions_all_or_none_are_admitted() -> None:
     [
         ("", "empty config data"),
         ("[]", "the file holds no object"),
-        ("a: [", "yaml: while parsing"),
+        ("a: [", "did not find expected node content"),
+        ("[" * 3000, "yaml: exceeded max"),
+        ("a: &a [*a]", "yaml: anchor 'a' value contains itself"),
+        ("a: !!int x", "yaml: cannot decode !!str `x` as a !!int"),
+        (HEAD + "anonymous: {enabled: true, enabled: false}", 'key "enabled" already set in map'),
         ("kind: AuthenticationConfiguration", "Object 'apiVersion' is missing"),
         (HEAD.replace("Authentication", "Authorization"), 'no kind "AuthorizationConfiguration" is registered'),
         (HEAD + "jwt: [{issue: {}}]", 'unknown field "jwt[0].issue"'),

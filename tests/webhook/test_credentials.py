@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from watchkeeper.webhook.client import WebhookError
 from watchkeeper.webhook.client_config import ClientConfig, ServiceReference
 from watchkeeper.webhook.clients import Clients
 from watchkeeper.webhook.credentials import Credential, WebhookCredentials, read_credentials
@@ -80,6 +81,15 @@ def test_a_kubeconfig_is_read_with_files_beside_it(tmp_path: Path) -> None:
         ("[", "error loading config file"),
         ("[]", "it is no kubeconfig"),
         ("users: [{name: x, user: {exec: {command: y}}}]", "credentials by exec are not supported"),
+        ("users: 5", "users is no list of named objects"),
+        ("users: [null]", "users is no list of named objects"),
+        ("contexts: [{name: x, context: here}]", "contexts is no list of named objects"),
+        ("users: [{name: x, user: {}}, {name: x, user: {}}]", 'duplicate name "x"'),
+        ("users: [{name: [x]}]", "name is no string"),
+        ("users: [{name: x, user: {token: 5}}]", "token is no string"),
+        ("users: [{name: x, user: {client-key-data: 5}}]", "client-key-data is no string"),
+        ("current-context: [x]", "current-context is no string"),
+        ("[" * 3000, "exceeded maximum"),
     ],
 )
 def test_what_is_no_kubeconfig_is_told(tmp_path: Path, text: str, problem: str) -> None:
@@ -87,6 +97,24 @@ def test_what_is_no_kubeconfig_is_told(tmp_path: Path, text: str, problem: str) 
     file.write_text(text)
     with pytest.raises(ValueError, match=problem):
         read_credentials(file)
+
+
+def test_what_a_token_file_holds_adds_no_header(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("T\r\nImpersonate-User: ann")
+
+    async def run() -> str:
+        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+        credentials = WebhookCredentials({"*": Credential(token_file=tmp_path / "token")})
+        clients = Clients(credentials=credentials)
+        try:
+            with pytest.raises(WebhookError) as refused:
+                await clients.get(url(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")).post(b"{}", timeout=5)
+        finally:
+            clients.close()
+            server.close()
+        return str(refused.value)
+
+    assert asyncio.run(run()).endswith('net/http: invalid header field value for "Authorization"')
 
 
 def test_each_review_is_posted_with_the_token() -> None:

@@ -196,8 +196,11 @@ class JsonPoster:
     def _request(self, body: bytes | None, suffix: str) -> bytes:
         """A POST of a body; a GET without one."""
         target = f"{self._target}{suffix} HTTP/1.1\r\nHost: {self._authority}\r\n"
-        if self._headers is not None:
-            target += "".join([f"{name}: {value}\r\n" for name, value in self._headers().items()])
+        for name, value in (self._headers() if self._headers is not None else {}).items():
+            if not value.isprintable():
+                # A line's end in it would begin another header.
+                raise _Failed(f'net/http: invalid header field value for "{name}"')
+            target += f"{name}: {value}\r\n"
         if body is None:
             return f"GET {target}\r\n".encode("latin-1", "replace")
         head = (

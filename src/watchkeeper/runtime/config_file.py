@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.meta.field import go_json, go_quote
+from watchkeeper.runtime.yaml import YamlError, load_yaml, repeated_text
 
 Spec = Any
 """What stands in a place: a type, a list of one spec, a mapping of fields to specs, or ANYTHING."""
@@ -49,27 +50,13 @@ def parse_config(data: str | Mapping[str, Any], kind: str, specs: Mapping[str, M
 
 
 def _loaded(text: str) -> dict[str, Any]:
-    # Loaded only here: most servers are started without such files.
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """Refuses fields that are given twice."""
-
-    def mapping(loader: Loader, node: yaml.MappingNode) -> Any:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            name = str(key.value)
-            if name in seen:
-                where = f"line {key.start_mark.line + 1}: key {go_quote(name)} already set in map"
-                raise ConfigFileError(f"strict decoding error: yaml: unmarshal errors:\n  {where}")
-            seen.add(name)
-        return loader.construct_mapping(node, deep=True)
-
-    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    repeated: list[str] = []
     try:
-        data = yaml.load(text, Loader)
-    except yaml.YAMLError as error:
-        raise ConfigFileError(f"yaml: {error}") from None
+        data = load_yaml(text.encode(errors="surrogateescape"), repeated)
+    except YamlError as error:
+        raise ConfigFileError(str(error)) from None
+    if repeated:
+        raise ConfigFileError(f"strict decoding error: {repeated_text(repeated)}")
     if data is None:
         return {}
     if not isinstance(data, dict):

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from watchkeeper.meta.field import go_quote
+from watchkeeper.runtime.yaml import load_yaml
 from watchkeeper.webhook.client_config import ClientConfig
 
 _HTTPS = "443"
@@ -70,39 +72,59 @@ class WebhookCredentials:
 
 def read_credentials(path: Path) -> WebhookCredentials:
     """Read a kubeconfig. Raises OSError, ValueError."""
-    import yaml
-
     try:
-        data = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
+        data = load_yaml(path.read_bytes())
+        if not isinstance(data, dict):
+            raise ValueError("it is no kubeconfig")
+        users = {name: _credential(user, path) for name, user in _entries(data, "user").items()}
+        context = _entries(data, "context").get(_text(data, "current-context"), {})
+        return WebhookCredentials(users, _text(context, "user"))
+    except ValueError as error:
         raise ValueError(f"error loading config file {str(path)!r}: {error}") from error
-    if not isinstance(data, dict):
-        raise ValueError(f"error loading config file {str(path)!r}: it is no kubeconfig")
-    users = {each["name"]: _credential(each.get("user") or {}, path) for each in data.get("users") or ()}
-    contexts = {each["name"]: each.get("context") or {} for each in data.get("contexts") or ()}
-    current = contexts.get(data.get("current-context") or "", {})
-    return WebhookCredentials(users, current.get("user") or "")
+
+
+def _entries(data: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
+    """What stands in a list of the file, by name. Raises ValueError."""
+    given = data.get(f"{kind}s") or []
+    found: dict[str, dict[str, Any]] = {}
+    for entry in given if isinstance(given, list) else [given]:
+        if not isinstance(entry, dict) or not isinstance(entry.get(kind) or {}, dict):
+            raise ValueError(f"{kind}s is no list of named objects")
+        name = _text(entry, "name")
+        if name in found:
+            raise ValueError(f"duplicate name {go_quote(name)} in list of {kind}s")
+        found[name] = entry.get(kind) or {}
+    return found
+
+
+def _text(fields: Mapping[str, Any], key: str) -> str:
+    value = fields.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{key} is no string")
+    return value or ""
 
 
 def _credential(user: Mapping[str, Any], path: Path) -> Credential:
     for unsupported in ("exec", "auth-provider"):
         if user.get(unsupported):
-            raise ValueError(f"{path}: credentials by {unsupported} are not supported; use a token or a certificate")
-    headers = {"Impersonate-User": user["as"]} if user.get("as") else {}
+            raise ValueError(f"credentials by {unsupported} are not supported; use a token or a certificate")
+    name = _text(user, "username")
+    file, impersonated = _text(user, "tokenFile"), _text(user, "as")
     return Credential(
-        token=user.get("token") or "",
-        token_file=path.parent / user["tokenFile"] if user.get("tokenFile") else None,
-        basic=(user["username"], user.get("password") or "") if user.get("username") else None,
+        token=_text(user, "token"),
+        token_file=path.parent / file if file else None,
+        basic=(name, _text(user, "password")) if name else None,
         certificate=_source(user, "client-certificate", path),
         key=_source(user, "client-key", path),
-        headers=headers,
+        headers={"Impersonate-User": impersonated} if impersonated else {},
     )
 
 
 def _source(user: Mapping[str, Any], key: str, path: Path) -> bytes | Path | None:
-    if data := user.get(f"{key}-data"):
+    if data := _text(user, f"{key}-data"):
         return base64.b64decode(data, validate=True)
-    return path.parent / user[key] if user.get(key) else None
+    file = _text(user, key)
+    return path.parent / file if file else None
 
 
 def _content(source: bytes | Path) -> bytes:
