@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from watchkeeper.aio.dial import dial_problem
 from watchkeeper.aio.http_client import HttpError, JsonPoster, ResolveError
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -194,3 +195,15 @@ def test_a_connection_in_use_when_all_are_closed_is_closed_after_its_answer() ->
     asked, answered, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
     with_server(serve, use)
     assert ended == [b""]
+
+
+@pytest.mark.parametrize("host", ["a..b", ".x", "a" * 64 + ".x", "\u00ad"])
+def test_a_host_that_nobody_can_be_called_is_not_found(host: str) -> None:
+    async def run(scheme: str) -> str:
+        with pytest.raises(HttpError) as refused:
+            await JsonPoster(f"{scheme}://{host}/").get(timeout=5)
+        return str(refused.value)
+
+    for scheme in ("http", "https"):
+        assert asyncio.run(run(scheme)) == f'Get "{scheme}://{host}/": dial tcp: lookup {host}: no such host'
+    assert asyncio.run(dial_problem(host, 80)) == f"dial tcp: lookup {host}: no such host"

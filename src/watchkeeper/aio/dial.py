@@ -19,6 +19,8 @@ async def dial_problem(host: str, port: int, *, timeout: float = DIAL_TIMEOUT) -
         return f"{_where(host, port)}: i/o timeout"
     except OSError as problem:
         return dial_text(host, port, problem)
+    except ValueError:
+        return f"dial tcp: lookup {host}: no such host"
     writer.close()
     return ""
 

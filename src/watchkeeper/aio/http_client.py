@@ -165,6 +165,9 @@ class JsonPoster:
             raise _Failed(_os_text(problem)) from problem
         except OSError as problem:
             raise _Failed(dial_text(host, port, problem)) from problem
+        except ValueError as problem:
+            # No name that anybody could have.
+            raise _Failed(f"dial tcp: lookup {host}: no such host") from problem
         return _Connection(reader, writer)
 
     async def _certificate_problem(self, problem: ssl.SSLCertVerificationError, host: str, port: int) -> str:
