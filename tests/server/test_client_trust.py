@@ -94,3 +94,11 @@ def test_what_proxies_may_do_is_listed_as_options_name_it(authorities: tuple[str
         "requestheader-extra-headers-prefix": "[]",
         "requestheader-allowed-names": '["a\\u003cb","front"]',
     }
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[", "5", '"x"', "[5, null]", "[1e999]", '{"a": "b"}'])
+def test_lists_that_are_none_are_written_anew(authorities: tuple[str, str], text: str) -> None:
+    ours = trust(Trust(proxies=authorities[0], names=("X-Remote-User",)))
+    found = reconciled(stored(**{**ours["data"], "requestheader-username-headers": text}), ours)
+    assert found is not None
+    assert found["data"] == ours["data"]

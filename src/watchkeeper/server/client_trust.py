@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from watchkeeper.runtime.json_text import read_text
 from watchkeeper.runtime.x509 import authorities
 
 Object = dict[str, Any]
@@ -91,7 +92,7 @@ def _listed(values: Any) -> str:
 def _values(text: str | None) -> list[str]:
     """The values of a list; none where it is no list of texts."""
     try:
-        found = json.loads(text or "[]")
+        found = read_text(text or "[]")
     except ValueError:
         return []
     return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
