@@ -1,9 +1,19 @@
 """/metrics of a running server: what was done shows under kube-apiserver's names."""
 
 import re
+import time
 import urllib.request
 
 from watchkeeper.testing import Server
+from watchkeeper.testing.handle import RequestFailed
+
+
+def status(server, path):
+    try:
+        server.request("GET", path)
+    except RequestFailed as refused:
+        return refused.status
+    return 200
 
 
 def scrape(server):
@@ -46,6 +56,26 @@ def test_deprecated_versions_that_clients_use_are_named():
     used = [(name, value) for name, value in found.items() if name.startswith("apiserver_requested_deprecated_apis")]
     labels = 'group="",version="v1",resource="endpoints",subresource="",removed_release=""'
     assert used == [(f"apiserver_requested_deprecated_apis{{{labels}}}", "1")]
+
+
+def test_paths_of_a_deprecated_version_that_lead_nowhere_do_not_count_as_used():
+    version = {"name": "v1", "served": True, "storage": True, "deprecated": True}
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    names = {"plural": "olds", "singular": "old", "kind": "Old", "listKind": "OldList"}
+    spec = {"group": "x.test", "scope": "Cluster", "names": names, "versions": [{**version, "schema": schema}]}
+    with Server() as server:
+        definition = {"metadata": {"name": "olds.x.test"}, "spec": spec}
+        server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+        path = "/apis/x.test/v1/olds"
+        end = time.monotonic() + 10
+        while status(server, path) != 200:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert status(server, f"{path}/a/nothing") == 404
+        found = scrape(server)
+    used = [name for name in found if name.startswith("apiserver_requested_deprecated_apis")]
+    labels = 'group="x.test",version="v1",resource="olds",subresource="",removed_release=""'
+    assert used == [f"apiserver_requested_deprecated_apis{{{labels}}}"]
 
 
 def test_the_release_that_has_a_deprecated_version_no_more_is_named():

@@ -93,7 +93,7 @@ class Router:
         """
         info, scope = request.info, found.scope
         handlers = _CUSTOM
-        self._warn(found, request)
+        request.warn(found.warning)
         if info.subresource:
             sub = found.subresources.get(info.subresource)
             if sub is None:
@@ -102,6 +102,7 @@ class Router:
         handler = handlers.get(info.verb)
         if handler is None:
             raise errors.method_not_supported(found.info.group_resource, info.verb)
+        self._warn(found, request)  # Paths that lead nowhere do not count as used.
         if info.verb == "update" and len(info.parts) < 2:
             raise errors.bad_request("name must be provided")
         return handler(request, scope)
