@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -11,10 +12,12 @@ from watchkeeper.apis.core.service_defaults import default_service
 from watchkeeper.apis.networking.ipaddress import FAMILY_LABEL, MANAGER_LABEL, address_object
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.kv.memory import MemoryKV
+from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.registry.address_records import AddressRecords, FollowedServices
 from watchkeeper.registry.address_repair import (
     ADDRESSES,
+    AGAIN_SECONDS,
     RESTORED_SECONDS,
     SERVICES,
     UNUSED_SECONDS,
@@ -27,6 +30,7 @@ from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.request.user import LOOPBACK
 from watchkeeper.storage.codec import JsonCodec
+from watchkeeper.storage.interface import ListOptions
 from watchkeeper.storage.store import Store
 from watchkeeper.testing.clock import ManualClock
 
@@ -263,5 +267,34 @@ def test_repair_waits_for_what_is_due_and_for_nothing_else() -> None:
         await node.clock.advance(1000)
         assert node.clock.slept == slept
         task.cancel()
+
+    run(scenario)
+
+
+def test_what_fails_keeps_nothing_else_from_being_put_right(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(node: Node) -> None:
+        await node.create("s", clusterIP=IP)
+        await node.create("t", clusterIP="10.1.0.6")
+        for address in (IP, "10.1.0.6"):
+            await node.delete(address)
+        services = (
+            await node.registry.find(SERVICES).storage.get_list(
+                f"{node.registry.find(SERVICES).prefix}/", ListOptions()
+            )
+        ).items
+        store = node.registry.find(ADDRESSES)
+        create = store.create
+
+        async def refuse(context: Context, obj: Object, options: CreateOptions) -> Any:
+            if obj["metadata"]["name"] == IP:
+                raise errors.internal_error("not now")
+            return await create(context, obj, options)
+
+        with mock.patch.object(type(store), "create", lambda _, *given: refuse(*given)):
+            await node.repair.compare([], [item.data() for item in services])
+        assert (await node.found(), await node.found("10.1.0.6") is not None) == (None, True)
+        assert "the IPAddress 10.1.0.5 could not be looked after: Internal error occurred: not now" in caplog.text
+        await node.pass_(AGAIN_SECONDS)
+        assert await node.found() is not None
 
     run(scenario)

@@ -149,14 +149,13 @@ class AddressRepair:
         for address, doubt in [item for item in self._doubts.items() if item[1].due <= now]:
             if self._doubts.get(address) is doubt:
                 del self._doubts[address]
-            try:
-                await self._settle(address, doubt)
-            except ApiError as error:
-                log.warning("the IPAddress %s could not be looked after: %s", address, error.message)
-                self._wait(address, replace(doubt, due=now + AGAIN_SECONDS))
+            await self._try(address, doubt)
 
     async def compare(self, records: Sequence[Object], services: Iterable[Object]) -> None:
-        """Give all addresses of these Services, read after the records, their IPAddresses, and note unused ones."""
+        """Give all addresses of these Services, read after the records, their IPAddresses, and note unused ones.
+
+        What fails is tried again later, and keeps nothing else from being done.
+        """
         by_name = {record["metadata"]["name"]: record for record in records}
         owners: dict[str, Owner] = {}
         for service in services:
@@ -167,10 +166,17 @@ class AddressRepair:
         for address, owner in owners.items():
             record = by_name.get(address)
             if record is None or not _is_right(record, owner):
-                await self._settle(address, _Doubt(0.0, owner))
+                await self._try(address, _Doubt(0.0, owner))
         for address, record in by_name.items():
             if address not in owners:
                 self.record_changed(record)
+
+    async def _try(self, address: str, doubt: _Doubt) -> None:
+        try:
+            await self._settle(address, doubt)
+        except ApiError as error:
+            log.warning("the IPAddress %s could not be looked after: %s", address, error.message)
+            self._wait(address, replace(doubt, due=self._clock.monotonic() + AGAIN_SECONDS))
 
     async def _settle(self, address: str, doubt: _Doubt) -> None:
         record = await self._get(ADDRESSES, address)

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.aio.clock import Clock
-from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, AddressRepair
 from watchkeeper.registry.allocators import all_ports
@@ -55,13 +54,13 @@ class ServiceRepair:
             await self._clock.sleep(PERIOD_SECONDS)
             try:
                 await self.round()
-            except (StorageError, ApiError) as error:
+            except StorageError as error:
                 log.warning("what Services have reserved could not be compared: %s", error)
 
     async def round(self) -> None:
         """Compare once: reserve what Services have, let go of ports that have been unused for long.
 
-        Raises StorageError and ApiError.
+        Raises StorageError.
         """
         # Services are read last: who has one has reserved before.
         ports = await self._reservations.ports()

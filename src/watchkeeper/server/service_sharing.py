@@ -46,7 +46,7 @@ class ServiceSharing:
         return f"<ServiceSharing {self._reservations!r} {self._repair!r}>"
 
     async def start(self) -> None:
-        """Reserve what stored Services have, and look after it from now on. Raises StorageError and ApiError."""
+        """Reserve what stored Services have, and look after it from now on. Raises StorageError."""
         try:
             await self._repair.round()
         finally:
