@@ -88,6 +88,7 @@ async def recognized(given: str) -> User | str:
         await authenticator.close()
 
 
+UNREADABLE = "oidc: verify token: oidc: failed to unmarshal claims: json: "
 UNSIGNED = "oidc: verify token: failed to verify signature: failed to verify id token signature"
 
 
@@ -100,7 +101,7 @@ UNSIGNED = "oidc: verify token: failed to verify signature: failed to verify id 
         ([PRIVATE], UNSIGNED),
         ([{**JWK, "kid": "two"}], UNSIGNED),
         (None, UNSIGNED),
-        (5, "oidc: verify token: failed to verify signature: fetching keys oidc: get keys failed: oidc: failed to"
+        (5, "oidc: verify token: failed to verify signature: fetching keys oidc: failed to"
             " decode keys: they are no list"),
     ],
 )  # fmt: skip
@@ -121,7 +122,18 @@ def test_keys_that_cannot_be_used_do_no_harm(web: Web, keys: Any, name: str) -> 
         (token(nbf=time.time() + 30.5), "ann"),
         (token(nbf=None), "ann"),
         (token(sub="\ud800!"), "\ufffd!"),
-        (token(exp=True), "oidc: verify token: oidc: failed to unmarshal claims: True is no time"),
+        (token(headers={"kid": "one", "crit": ["b64"], "b64": True}), "ann"),
+        (token(aud=[None, "me"]), "ann"),
+        (token(aud=None), 'oidc: verify token: oidc: expected audience "me" got [""]'),
+        (token(aud=["me", 5]), f"{UNREADABLE}cannot unmarshal number into Go struct field idToken.aud of type string"),
+        (token(aud={}), f"{UNREADABLE}cannot unmarshal object into Go struct field idToken.aud of type []string"),
+        (token(nonce=5), f"{UNREADABLE}cannot unmarshal number into Go struct field idToken.nonce of type string"),
+        (token(exp=True), f"{UNREADABLE}cannot unmarshal bool into Go struct field idToken.exp of type json.Number"),
+        (token(iat="x"), f'{UNREADABLE}invalid number literal, trying to unmarshal "\\"x\\"" into Number'),
+        (token(_claim_names=5), f"{UNREADABLE}cannot unmarshal number into Go struct field idToken._claim_names of type"
+         " map[string]string"),
+        (token(_claim_names={"a": "s"}), "oidc: verify token: oidc: source does not exist"),
+        (token(_claim_names={"a": ""}), "oidc: verify token: oidc: failed to obtain source from claim name"),
         (token(exp=1.0), "oidc: verify token: oidc: token is expired (Token Expiry: 1970-01-01 00:00:01 +0000 UTC)"),
         (token(exp=-1e300),
          "oidc: verify token: oidc: token is expired (Token Expiry: 0001-01-01 00:00:00 +0000 UTC)"),

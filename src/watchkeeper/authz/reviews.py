@@ -123,7 +123,7 @@ async def token_review(review: Object, reviewer: TokenReviewer) -> Object:
 
 def user_info(user: User) -> Object:
     """authentication.k8s.io UserInfo."""
-    info: Object = {"username": user.name}
+    info: Object = {"username": user.name} if user.name else {}
     if user.uid:
         info["uid"] = user.uid
     if user.groups:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-import math
 import re
 import time
 from collections.abc import Awaitable, Sequence
@@ -14,10 +13,10 @@ from typing import Any
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.interface import InvalidToken
-from watchkeeper.authn.jwt.claims import Claims, claimed_user
+from watchkeeper.authn.jwt.claims import KINDS, Claims, claimed_user
 from watchkeeper.authn.jwt.issuer import Issuer
 from watchkeeper.authn.jwt.keys import Key, KeySet, KeysUnavailable
-from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.field import go_json, go_quote
 from watchkeeper.request.user import User
 from watchkeeper.runtime.json_text import read_json
 
@@ -30,6 +29,8 @@ _LAST_SECOND = 253402300799.0
 _NEVER = -62135596800.0
 """The beginning of the year 1, which stands for no time at all."""
 _HEALTHY_SECONDS = 60.0
+_UNREADABLE = "oidc: verify token: oidc: failed to unmarshal claims: "
+_TEXTS = ("sub", "nonce", "at_hash")
 _GOOGLE = "accounts.google.com"
 _BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -138,9 +139,7 @@ def _floats(value: Any) -> Any:
 
 def _check(issuer: Issuer, claims: Claims) -> None:
     """Whether a token is for this server, and holds now. Raises InvalidToken."""
-    given = claims.get("aud")
-    several = given if isinstance(given, list) else [given]
-    audiences = [each for each in several if isinstance(each, str)]
+    audiences, until, since = _read(claims)
     if set(issuer.audiences).isdisjoint(audiences):
         told = f"[{' '.join(map(go_quote, audiences))}]"
         if len(issuer.audiences) == 1:
@@ -149,10 +148,9 @@ def _check(issuer: Issuer, claims: Claims) -> None:
         wanted = f"[{' '.join(map(go_quote, sorted(issuer.audiences)))}]"
         raise InvalidToken(f"oidc: verify token: oidc: expected audience in {wanted} got {told}")
     now = time.time()
-    until = _time(claims["exp"]) if "exp" in claims else _NEVER
     if until < now:
         raise InvalidToken(f"oidc: verify token: oidc: token is expired (Token Expiry: {_shown(until)})")
-    if claims.get("nbf") is not None and (since := _time(claims["nbf"])) > now + _LEEWAY_SECONDS:
+    if since > now + _LEEWAY_SECONDS:
         raise InvalidToken(
             f"oidc: verify token: oidc: current time {_shown(now)} before the nbf (not before) time: {_shown(since)}"
         )
@@ -162,7 +160,8 @@ async def _verify(token: str, header: dict[str, Any], keys: KeySet) -> None:
     """Look for a key that the token is signed with, first among those that are known. Raises InvalidToken."""
     failed = InvalidToken("oidc: verify token: failed to verify signature: failed to verify id token signature")
     key_id = header.get("kid") or ""
-    if not isinstance(key_id, str) or header.get("crit") or header.get("b64", True) is not True:
+    critical = header.get("crit") or []
+    if not isinstance(key_id, str) or critical not in ([], ["b64"]) or header.get("b64", True) is not True:
         # What has to be understood, or claims in another form.
         raise failed
     if _is_signed(token, header["alg"], keys.find(key_id)):
@@ -170,9 +169,7 @@ async def _verify(token: str, header: dict[str, Any], keys: KeySet) -> None:
     try:
         await keys.fetch()
     except KeysUnavailable as error:
-        raise InvalidToken(
-            f"oidc: verify token: failed to verify signature: fetching keys oidc: get keys failed: {error}"
-        ) from error
+        raise InvalidToken(f"oidc: verify token: failed to verify signature: fetching keys {error}") from error
     if not _is_signed(token, header["alg"], keys.find(key_id)):
         raise failed
 
@@ -202,14 +199,60 @@ def _decoded(part: str) -> bytes:
     return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_")
 
 
-def _time(claim: Any) -> float:
+def _read(claims: Claims) -> tuple[list[str], float, float]:
+    """For whom a token is, until when, and since when. Raises InvalidToken for claims of wrong types."""
+    for name in _TEXTS:
+        if not isinstance(claims.get(name), str | None):
+            raise _wrong(claims[name], name, "string")
+    given = claims.get("aud", [])
+    several = given if isinstance(given, list) else [given]
+    if not isinstance(given, str | list | None):
+        raise _wrong(given, "aud", "[]string")
+    for each in several:
+        if not isinstance(each, str | None):
+            raise _wrong(each, "aud", "string")
+    until = _time(claims, "exp")
+    _time(claims, "iat")
+    since = _time(claims, "nbf") if claims.get("nbf") is not None else _NEVER
+    _check_sources(claims)
+    return [each or "" for each in several], until, since
+
+
+def _check_sources(claims: Claims) -> None:
+    names = claims.get("_claim_names") or {}
+    if not isinstance(names, dict):
+        raise _wrong(names, "_claim_names", "map[string]string")
+    sources = claims.get("_claim_sources") or {}
+    for source in names.values():
+        if not isinstance(source, str | None):
+            raise _wrong(source, "_claim_names", "string")
+        if not source:
+            raise InvalidToken("oidc: verify token: oidc: failed to obtain source from claim name")
+        if not isinstance(sources, dict) or source not in sources:
+            raise InvalidToken("oidc: verify token: oidc: source does not exist")
+
+
+def _time(claims: Claims, name: str) -> float:
     """A number, or one in a text. Raises InvalidToken."""
-    if isinstance(claim, str) and _NUMBER.fullmatch(claim):
+    claim = claims.get(name, _NEVER)
+    if claim is None:
+        raise InvalidToken(f'{_UNREADABLE}strconv.ParseFloat: parsing "": invalid syntax')
+    if isinstance(claim, str):
+        if not _NUMBER.fullmatch(claim):
+            shown = go_quote(go_json(claim))
+            raise InvalidToken(f"{_UNREADABLE}json: invalid number literal, trying to unmarshal {shown} into Number")
         claim = float(claim)
-    if not isinstance(claim, float) or math.isinf(claim):
-        raise InvalidToken(f"oidc: verify token: oidc: failed to unmarshal claims: {claim!r} is no time")
+    if not isinstance(claim, float):
+        raise _wrong(claim, name, "json.Number")
     # What is beyond all whole numbers is the least one to Go.
     return claim if abs(claim) < 2.0**63 else -(2.0**63)
+
+
+def _wrong(value: Any, name: str, wanted: str) -> InvalidToken:
+    kind = KINDS.get(type(value), "string")
+    return InvalidToken(
+        f"{_UNREADABLE}json: cannot unmarshal {kind} into Go struct field idToken.{name} of type {wanted}"
+    )
 
 
 def _shown(seconds: float) -> str:

@@ -14,7 +14,7 @@ from watchkeeper.request.user import User
 
 Claims = dict[str, Any]
 
-_KINDS = {bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
+KINDS = {bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
 
 
 def claimed_user(issuer: Issuer, claims: Claims) -> User:
@@ -37,9 +37,16 @@ def claimed_user(issuer: Issuer, claims: Claims) -> User:
 
 def _check_distributed(issuer: Issuer, claims: Claims) -> None:
     """Groups that are to be fetched from elsewhere are not; a user without them would be another."""
-    claim, names = issuer.groups.claim, claims.get("_claim_names")
-    if claim and claim not in claims and isinstance(names, dict) and claim in names:
-        raise InvalidToken("oidc: could not expand distributed claims: this server does not fetch them")
+    claim = issuer.groups.claim
+    if not claim or claim in claims or "_claim_names" not in claims:
+        return
+    what = "oidc: could not expand distributed claims: "
+    if "_claim_sources" not in claims:
+        raise InvalidToken(f"{what}oidc: no claim sources")
+    source = (claims["_claim_names"] or {}).get(claim)
+    found = (claims["_claim_sources"] or {}).get(source) if source else None
+    if isinstance(found, dict) and found.get("endpoint"):
+        raise InvalidToken(f"{what}this server does not fetch them")
 
 
 def _username(issuer: Issuer, claims: Claims) -> str:
@@ -56,7 +63,7 @@ def _username(issuer: Issuer, claims: Claims) -> str:
     if mapping.claim == "email" and "email_verified" in claims:
         verified = claims["email_verified"]
         if verified is not None and not isinstance(verified, bool):
-            kind = _KINDS.get(type(verified), "string")
+            kind = KINDS.get(type(verified), "string")
             raise InvalidToken(
                 f"oidc: parse 'email_verified' claim: json: cannot unmarshal {kind} into Go value of type bool"
             )
@@ -133,6 +140,6 @@ def _text(value: Any, what: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        kind = _KINDS.get(type(value), "value")
+        kind = KINDS.get(type(value), "value")
         raise InvalidToken(f"{what}json: cannot unmarshal {kind} into Go value of type string")
     return value

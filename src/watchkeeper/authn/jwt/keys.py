@@ -120,7 +120,7 @@ class KeySet:
                 raise KeysUnavailable("oidc: failed to decode keys: they are no list")
         except KeysUnavailable as error:
             self.fetches["failure"] = self._clock.time()
-            return str(error)
+            return str(error) if str(error).startswith("oidc: ") else f"oidc: get keys failed {error}"
         else:
             self.fetches["success"] = self._clock.time()
             self.digest = hashlib.sha256(body).hexdigest()
