@@ -119,3 +119,16 @@ def test_a_token_behind_too_many_spaces_is_ignored_with_a_warning(header, warned
     assert authenticator().authenticate(asked) == ANONYMOUS
     told = ["the provided Authorization header contains extra space before the bearer token, and is ignored"]
     assert asked.warnings == (told if warned else [])
+
+
+def test_a_reviewed_token_may_stand_among_blanks_as_in_a_header() -> None:
+    tokens = TokenUnion(StaticTokens({"T": User("ann")}), audiences=("me",))
+
+    def reviewed(token: str, anonymous: Anonymous = Anonymous()) -> tuple[str, tuple[str, ...]] | None:
+        found = asyncio.run(RequestAuthenticator(tokens, anonymous=anonymous).review_token(token, ()))
+        return None if found is None else (found.user.name, found.audiences)
+
+    assert {reviewed(token) for token in ("T", "T ", "T\n", "T\u00a0", "T x")} == {("ann", ("me",))}
+    assert {reviewed(token) for token in ("\tT", "T\tx")} == {None}
+    assert {reviewed(token) for token in (" T", "  ", "\r\n")} == {("system:anonymous", ("me",))}
+    assert reviewed(" T", Anonymous(enabled=False)) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 
 from watchkeeper.authn.certificates import certificate_user
 from watchkeeper.authn.configuration import Anonymous
@@ -55,6 +55,16 @@ class RequestAuthenticator:
                 request.warn(_EXTRA_SPACE)
             return self._anybody(request)
         return self._by_token(request, header, token)
+
+    async def review_token(self, token: str, audiences: Sequence[str]) -> Recognized | None:
+        """Whom a request with a token would come from: it may stand among blanks; see TokenReviewer.
+
+        Raises InvalidToken.
+        """
+        shown = bearer_token(f"Bearer {token}")
+        if shown:
+            return await self.tokens.review_token(shown, audiences)
+        return Recognized(ANONYMOUS, tuple(audiences) or self.tokens.audiences) if self._anonymous.admits("") else None
 
     def _without_header(self, request: Request) -> User | Awaitable[User | None] | None:
         """Whoever a WebSocket's subprotocols name, else nobody in particular."""

@@ -34,7 +34,7 @@ class TokenUnion:
     ) -> None:
         """`audiences` are the names of this server, for whom tokens are meant that do not say it; none: for all."""
         self._static = static
-        self._audiences = tuple(audiences)
+        self.audiences = tuple(audiences)
         self._others = tuple(others)
         self._clock = clock
         self._remembered: dict[_Key, tuple[float, Recognized]] = {}
@@ -54,18 +54,18 @@ class TokenUnion:
         """
         if not self._others:
             return None
-        key = token_digest(token), self._audiences
+        key = token_digest(token), self.audiences
         return self._recall(key) or self._ask(token, self._others, key)
 
     async def review_token(self, token: str, audiences: Sequence[str]) -> Recognized | None:
         """The user and what the token is for; see TokenReviewer. Raises InvalidToken."""
-        key = token_digest(token), tuple(audiences) or self._audiences
+        key = token_digest(token), tuple(audiences) or self.audiences
         return self._recall(key) or await self._ask(token, (self._static, *self._others), key)
 
     async def _ask(self, token: str, authenticators: Sequence[TokenAuthenticator], key: _Key) -> Recognized | None:
         """Ask one after another until somebody knows the token. Raises InvalidToken with all that was told instead."""
         wanted = key[1]
-        own = tuple(audience for audience in wanted if audience in self._audiences)
+        own = tuple(audience for audience in wanted if audience in self.audiences)
         refusals: list[str] = []
         annotations: Annotations = ()
         for authenticator in authenticators:

@@ -186,7 +186,7 @@ class Server:
         choices = AssemblyOptions(
             authorizer=authorizer,
             resolver=self.policy if options.authorization == "RBAC" else AlwaysAllow(),
-            tokens=authenticator.tokens,
+            tokens=authenticator,
             signer=signer,
             resources=served_resources(options.runtime_config),
             event_ttl=int(options.event_ttl),
