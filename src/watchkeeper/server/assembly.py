@@ -33,6 +33,7 @@ from watchkeeper.endpoints.handlers.openapi import OpenAPIPaths
 from watchkeeper.endpoints.installer import Installer
 from watchkeeper.endpoints.openapi.documents import OpenAPI
 from watchkeeper.endpoints.scope import ServedTable, Services
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.address_records import AddressRecords, FollowedServices
 from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, AddressRepair
@@ -56,6 +57,7 @@ from watchkeeper.server.api_services import ApiServices
 from watchkeeper.server.components import Components
 from watchkeeper.server.custom_resources import DEFINITIONS, STORES, CustomResourceSupport, with_definitions
 from watchkeeper.server.equivalents import ServedEquivalents
+from watchkeeper.server.errors import StartupError
 from watchkeeper.server.field_managers import field_manager_for
 from watchkeeper.server.flow_control_upkeep import FlowControlUpkeep
 from watchkeeper.server.flow_schemas import FlowSchemas
@@ -69,7 +71,7 @@ from watchkeeper.server.stored_objects import StoredObjects
 from watchkeeper.server.token_tracking import TokenUses
 from watchkeeper.server.version import KUBERNETES_MAJOR, KUBERNETES_MINOR
 from watchkeeper.server.virtual import VirtualResources
-from watchkeeper.storage.errors import CorruptObjects
+from watchkeeper.storage.errors import CorruptObjects, StorageError
 from watchkeeper.storage.factory import StorageFactory
 
 log = logging.getLogger(__name__)
@@ -327,8 +329,14 @@ class Assembly:
     async def load_allocations(self) -> None:
         """Learn what existing Services have been allocated, and from which networks, however long that takes to read.
 
-        Called once, before anything is served.
+        Called once, before anything is served. Raises StartupError.
         """
+        try:
+            await self._load_allocations()
+        except (ApiError, StorageError) as error:
+            raise StartupError(f"cannot find out what Services have been allocated: {error}") from error
+
+    async def _load_allocations(self) -> None:
         try:
             if networks := await self.stored.first_of(SERVICE_CIDRS):
                 self.networks.replace("ServiceCIDR", networks)

@@ -137,7 +137,10 @@ class Listener:
 
 
 def bind_tcp(host: str, port: int, backlog: int = DEFAULT_LIMITS.backlog) -> list[socket.socket]:
-    """Sockets for every address that `host` stands for, all on one port (0: a free one). Raises OSError."""
+    """Sockets for every address that `host` stands for, all on one port (0: a free one). Raises OSError.
+
+    `::` stands for the addresses of both families, as it does in Go.
+    """
     found: list[socket.socket] = []
     infos = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     try:
@@ -147,7 +150,7 @@ def bind_tcp(host: str, port: int, backlog: int = DEFAULT_LIMITS.backlog) -> lis
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             keep_alive(sock)
             if family == socket.AF_INET6:
-                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(host != "::"))
             if len(found) > 1 and port == 0:
                 address = (address[0], found[0].getsockname()[1], *address[2:])
             sock.bind(address)

@@ -1,0 +1,37 @@
+"""The sockets that a server is reached on."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from watchkeeper.server.sockets import open_tcp
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="there is no IPv6 here")
+@pytest.mark.parametrize(
+    ("host", "reached"), [("::", {"127.0.0.1", "::1"}), ("::1", {"::1"}), ("0.0.0.0", {"127.0.0.1"})]
+)
+def test_an_address_stands_for_those_that_it_does_in_go(host: str, reached: set[str]) -> None:
+    sockets = open_tcp(host, 0)
+    port = sockets[0].getsockname()[1]
+    found = set()
+    for address in ("127.0.0.1", "::1"):
+        try:
+            socket.create_connection((address, port), timeout=5).close()
+            found.add(address)
+        except OSError:
+            continue
+    for each in sockets:
+        each.close()
+    assert found == reached
