@@ -84,9 +84,6 @@ def by(expression: str) -> dict[str, str]:
             "jwt[0].claimValidationRules[0]: Required value: claim or expression is required",
             'jwt[0].claimValidationRules[1].message: Invalid value: "m": may not be specified when claim is set',
             'jwt[0].claimValidationRules[2]: Invalid value: "a": claim and expression can\'t both be set']),
-        (configured(claimValidationRules=[None], userValidationRules=[None]), [
-            "jwt[0].claimValidationRules[0]: Required value: claim or expression is required",
-            "jwt[0].userValidationRules[0].expression: Required value"]),
         (configured(claimValidationRules=[by("claims.a")]), [
             'jwt[0].claimValidationRules[0].expression: Invalid value: "claims.a": must evaluate to bool']),
         (configured(userValidationRules=[by("user.name == ''"), by("true"), by("true")]), [

@@ -65,11 +65,11 @@ def parse_configuration(text: str) -> Configuration:
         given = parse_config(text, "AuthenticationConfiguration", _SPECS)
     except ConfigFileError as error:
         raise ConfigurationError(str(error)) from None
-    jwt = tuple(each or {} for each in given.get("jwt") or ())
+    jwt = tuple(given.get("jwt") or ())
     anonymous = given.get("anonymous")
     if anonymous is None:
         return Configuration(None, jwt)
-    conditions = [each or {} for each in anonymous.get("conditions") or ()]
+    conditions = anonymous.get("conditions") or ()
     enabled = bool(anonymous.get("enabled"))
     if conditions and not enabled:
         raise ConfigurationError("anonymous.conditions: enabled should be set to true when conditions are defined")

@@ -65,13 +65,14 @@ def _loaded(text: str) -> dict[str, Any]:
 
 
 def _read(data: Any, spec: Spec, path: str, unknown: list[str]) -> Any:
-    """What stands in a place as it is; null counts as nothing."""
+    """What stands in a place as it is; null counts as nothing, and in a list as an item without anything."""
     if data is None or spec is ANYTHING:
         return data
     if isinstance(spec, list):
         if not isinstance(data, list):
             raise _wrong(data, path, "a list")
-        return [_read(item, spec[0], f"{path}[{i}]", unknown) for i, item in enumerate(data)]
+        items = (_empty(spec[0]) if item is None else item for item in data)
+        return [_read(item, spec[0], f"{path}[{i}]", unknown) for i, item in enumerate(items)]
     if isinstance(spec, Mapping):
         if not isinstance(data, Mapping):
             raise _wrong(data, path, "an object")
@@ -89,6 +90,13 @@ def _read(data: Any, spec: Spec, path: str, unknown: list[str]) -> Any:
     if not fits:
         raise _wrong(data, path, f"of type {_GO[spec]}")
     return data
+
+
+def _empty(spec: Spec) -> Any:
+    """What null is in a list, as in Go: an item with nothing in it."""
+    if spec is ANYTHING:
+        return None
+    return spec() if isinstance(spec, type) else type(spec)()
 
 
 def _wrong(data: Any, path: str, wanted: str) -> ConfigFileError:

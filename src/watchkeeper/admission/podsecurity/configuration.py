@@ -92,8 +92,8 @@ def _unique(
     exemptions: Mapping[str, Any], field: str, faults: Callable[[str], Sequence[str]], errors: list[FieldError]
 ) -> frozenset[str]:
     seen: set[str] = set()
-    for i, given in enumerate(exemptions.get(field) or ()):
-        value, path = given or "", f"exemptions.{field}[{i}]"
+    for i, value in enumerate(exemptions.get(field) or ()):
+        path = f"exemptions.{field}[{i}]"
         if problems := faults(value):
             errors.append(invalid(path, value, ", ".join(problems)))
         elif value in seen:

@@ -50,7 +50,7 @@ def parse_limited(data: str | Mapping[str, Any]) -> tuple[list[LimitedResource],
         resource = GroupResource(each.get("apiGroup") or "", each.get("resource") or "")
         if not resource.resource:
             faults.append(required(f"limitedResources[{i}].resource"))
-        texts = tuple(text or "" for text in each.get("matchContains") or ())
+        texts = tuple(each.get("matchContains") or ())
         limited.append(LimitedResource(resource, texts, tuple(each.get("matchScopes") or ())))
     return limited, faults
 

@@ -114,7 +114,7 @@ class _Reader:
             url=about.get("url") or "",
             discovery_url=about.get("discoveryURL") or "",
             authority=about.get("certificateAuthority") or "",
-            audiences=tuple(each or "" for each in about.get("audiences") or ()),
+            audiences=tuple(about.get("audiences") or ()),
             algorithms=algorithms,
             username=username,
             groups=groups,
@@ -189,8 +189,7 @@ class _Reader:
         claims: dict[str, str] = {}
         conditions: list[Condition] = []
         expressions: set[str] = set()
-        for i, given in enumerate(rules):
-            rule = given or {}
+        for i, rule in enumerate(rules):
             path = f"{self._path}.claimValidationRules[{i}]"
             claim, expression = rule.get("claim") or "", rule.get("expression") or ""
             if claim and expression:
@@ -214,8 +213,7 @@ class _Reader:
     def _user_rules(self, rules: Sequence[Any]) -> list[Condition]:
         conditions: list[Condition] = []
         expressions: set[str] = set()
-        for i, given in enumerate(rules):
-            rule = given or {}
+        for i, rule in enumerate(rules):
             path = f"{self._path}.userValidationRules[{i}].expression"
             if not rule.get("expression"):
                 self._errors.append(required(path))
@@ -259,8 +257,7 @@ class _Reader:
     def _extra(self, given: Sequence[Any], path: str) -> list[tuple[str, Expression]]:
         found: list[tuple[str, Expression]] = []
         seen: set[str] = set()
-        for i, mapping in enumerate(given):
-            each = mapping or {}
+        for i, each in enumerate(given):
             key, source, where = each.get("key") or "", each.get("valueExpression") or "", f"{path}[{i}]"
             self._errors += validate_domain_prefixed_path(key, f"{where}.key")
             if key != key.lower():
