@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
+from watchkeeper.aio.token_bucket import TokenBuckets
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import FieldError, invalid, not_supported
 from watchkeeper.meta.gvk import GroupResource
@@ -61,37 +61,20 @@ class EventRateLimit(BasePlugin):
     resources = frozenset({_EVENTS})
 
     def __init__(self, limits: Sequence[Limit], clock: Clock = SYSTEM_CLOCK) -> None:
-        self._buckets = [_Buckets(limit, clock) for limit in limits]
+        self._limits = [(each.type, TokenBuckets(each.qps, each.burst, each.keys, clock=clock)) for each in limits]
 
     def validate(self, attributes: Attributes) -> None:
         """Count an Event. Raises a 429."""
         if attributes.resource.group_resource != _EVENTS or attributes.dry_run:
             return
-        refused = [text for buckets in self._buckets if (text := buckets.take(attributes))]
+        refused = []
+        for kind, buckets in self._limits:
+            key = _key(kind, attributes)
+            if not buckets.take(key):
+                refused.append(f"limit reached on type {kind} for key {key}")
         if refused:
             told = refused[0] if len(refused) == 1 else f"[{', '.join(dict.fromkeys(refused))}]"
             raise ApiError(429, "TooManyRequests", f"Too many requests: {told}")
-
-
-class _Buckets:
-    """What is left of one limit, by key; the keys that were used last are remembered."""
-
-    def __init__(self, limit: Limit, clock: Clock) -> None:
-        self._limit = limit
-        self._clock = clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def take(self, attributes: Attributes) -> str:
-        """Count an Event; why it is too much, "" when it is not."""
-        limit, now = self._limit, self._clock.monotonic()
-        key = _key(limit.type, attributes)
-        left, since = self._left.pop(key, (float(limit.burst), now))
-        left = min(float(limit.burst), left + (now - since) * limit.qps)
-        fits = left >= 1
-        self._left[key] = (left - 1 if fits else left, now)
-        if len(self._left) > limit.keys:
-            self._left.popitem(last=False)
-        return "" if fits else f"limit reached on type {limit.type} for key {key}"
 
 
 def _key(kind: str, attributes: Attributes) -> str:

@@ -12,10 +12,10 @@ from typing import TypeVar
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.mailbox import Mailbox
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.aio.token_bucket import TokenBuckets
 from watchkeeper.client.dynamic import MERGE_PATCH, DynamicClient
 from watchkeeper.client.errors import ClientError, is_reason
 from watchkeeper.client.interface import Object
-from watchkeeper.client.rate_limiters import BucketRateLimiter
 from watchkeeper.client.times import plain_time
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionResource
@@ -63,7 +63,7 @@ class EventRecorder:
         self._clock = clock
         self._waiting: Mailbox[Object] = Mailbox(capacity=_MAX_WAITING)
         self._written: OrderedDict[Hashable, _Written] = OrderedDict()
-        self._limiters: OrderedDict[Hashable, BucketRateLimiter[str]] = OrderedDict()
+        self._limits = TokenBuckets(_RATE, _BURST, _MAX_KNOWN, clock=clock)
         self._writer: asyncio.Task[None] | None = None
         self._tasks = TaskOwner(f"events of {component}")
 
@@ -130,9 +130,7 @@ class EventRecorder:
     def _is_allowed(self, event: Object) -> bool:
         involved = event["involvedObject"]
         key = (involved.get("uid"), involved.get("kind"), involved.get("namespace"), involved["name"])
-        limiter = self._limiters.pop(key, None) or BucketRateLimiter(_RATE, _BURST, clock=self._clock)
-        _keep(self._limiters, key, limiter)
-        return limiter.take()
+        return self._limits.take(key)
 
     async def _write_all(self) -> None:
         while True:

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
+from watchkeeper.aio.token_bucket import TokenBucket
 from watchkeeper.client.interface import RateLimiter
 
 T = TypeVar("T", bound=Hashable)
@@ -43,33 +44,18 @@ class BucketRateLimiter(Generic[T]):
     """So many items a second over all, after a burst. Who comes too early is given a place further back."""
 
     def __init__(self, rate: float = 10.0, burst: int = 100, *, clock: Clock = SYSTEM_CLOCK) -> None:
-        self._rate = rate
-        self._burst = burst
-        self._clock = clock
-        self._tokens = float(burst)
-        self._seen = clock.monotonic()
+        self._bucket = TokenBucket(rate, burst, clock=clock)
 
     def __repr__(self) -> str:
-        return f"<BucketRateLimiter {self._rate}/s, {self._tokens:.1f} of {self._burst} left>"
+        return f"<BucketRateLimiter {self._bucket!r}>"
 
     def when(self, item: T) -> float:
         """Seconds to wait."""
-        self._fill()
-        self._tokens -= 1
-        return max(0.0, -self._tokens / self._rate)
+        return self._bucket.reserve()
 
     def take(self) -> bool:
         """Whether there is room for one now; without a place for later."""
-        self._fill()
-        if self._tokens < 1:
-            return False
-        self._tokens -= 1
-        return True
-
-    def _fill(self) -> None:
-        now = self._clock.monotonic()
-        self._tokens = min(self._tokens + (now - self._seen) * self._rate, float(self._burst))
-        self._seen = now
+        return self._bucket.take()
 
     def forget(self, item: T) -> None:
         """Nothing is known of single items."""
