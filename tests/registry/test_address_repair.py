@@ -72,7 +72,7 @@ class Node:
         await self.registry.find(SERVICES).create(CONTEXT, obj, CreateOptions())
 
     async def record(self, address: str = IP, **changes: Any) -> None:
-        obj = address_object(address, "IPv4", "n", "s")
+        obj = address_object(address, "n", "s")
         obj["spec"]["parentRef"] |= changes
         await self.registry.find(ADDRESSES).create(CONTEXT, obj, CreateOptions())
 
@@ -200,7 +200,7 @@ def test_an_object_that_was_to_be_a_services_and_tells_of_none_goes_at_once() ->
 
 def test_what_others_have_reserved_stays_and_is_given_to_nobody() -> None:
     async def scenario(node: Node) -> None:
-        obj = address_object(IP, "IPv4", "n", "gateway")
+        obj = address_object(IP, "n", "gateway")
         del obj["metadata"]["labels"]
         await node.registry.find(ADDRESSES).create(CONTEXT, obj, CreateOptions())
         await node.pass_(10 * UNUSED_SECONDS)
@@ -216,10 +216,10 @@ def test_what_others_have_reserved_stays_and_is_given_to_nobody() -> None:
 def test_refused_and_dry_writes_of_objects_take_nothing() -> None:
     async def scenario(node: Node) -> None:
         store = node.registry.find(ADDRESSES)
-        obj = address_object(IP, "IPv4", "n", "s")
+        obj = address_object(IP, "n", "s")
         await store.create(CONTEXT, obj, CreateOptions(dry_run=True))
         with pytest.raises(ApiError, match="parentRef"):
-            await store.create(CONTEXT, {**address_object(IP, "IPv4", "n", "s"), "spec": {}}, CreateOptions())
+            await store.create(CONTEXT, {**address_object(IP, "n", "s"), "spec": {}}, CreateOptions())
         await node.create("s", clusterIP=IP)
         with pytest.raises(ApiError, match="already exists"):
             await node.record()

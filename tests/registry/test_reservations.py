@@ -269,7 +269,7 @@ def test_what_a_service_has_is_reserved_at_once_when_it_was_not() -> None:
 
 def test_addresses_that_somebody_else_looks_after_stay() -> None:
     async def scenario(one: Node, two: Node) -> None:
-        obj = address_object("10.1.0.9", "IPv4", "n", "other")
+        obj = address_object("10.1.0.9", "n", "other")
         del obj["metadata"]["labels"]
         await one.registry.find(ADDRESSES).create(Context(user=LOOPBACK), obj, CreateOptions())
         for _ in range(ROUNDS + 1):

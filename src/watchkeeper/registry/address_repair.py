@@ -16,10 +16,9 @@ from typing import Any
 from watchkeeper.aio.clock import Clock, set_or_reached
 from watchkeeper.apis.networking.ipaddress import (
     address_object,
-    ip_family,
-    is_labeled,
     is_managed,
     parent_of,
+    service_of,
     tells_of_service,
 )
 from watchkeeper.meta.errors import ApiError
@@ -107,7 +106,7 @@ class AddressRepair:
         """An IPAddress is stored like this now."""
         address = record["metadata"]["name"]
         if self._allocator.holder(address) is not None:
-            if not (tells_of_service(record) and is_labeled(record)):
+            if service_of(record) is None:
                 self._doubt(address, RESTORED_SECONDS, parent_of(record))
         elif is_managed(record):
             grace = UNUSED_SECONDS if self._reserves else WRONG_SECONDS
@@ -165,7 +164,7 @@ class AddressRepair:
                     log.warning("the address %s belongs to two Services: %s/%s and %s/%s", address, *other, *owner)
         for address, owner in owners.items():
             record = by_name.get(address)
-            if record is None or not _is_right(record, owner):
+            if record is None or service_of(record) != owner:
                 await self._try(address, _Doubt(0.0, owner))
         for address, record in by_name.items():
             if address not in owners:
@@ -225,13 +224,13 @@ class AddressRepair:
             log.warning("the address %s of the Service %s/%s is of no ServiceCIDR: recreate it", address, *owner)
             return
         if record is not None:
-            if _is_right(record, owner):
+            if service_of(record) == owner:
                 return
             log.warning("the IPAddress %s of the Service %s/%s is wrong: it is made anew", address, *owner)
             await self._delete(address, record["metadata"].get("uid", ""))
         else:
             log.warning("the address %s of the Service %s/%s has no IPAddress: it is made", address, *owner)
-        obj = address_object(address, ip_family(address), *owner)
+        obj = address_object(address, *owner)
         try:
             await self._find(ADDRESSES).create(Context(user=LOOPBACK), self._owned(obj), CreateOptions())
         except ApiError as error:
@@ -253,7 +252,3 @@ class AddressRepair:
             return None
         except StorageError as error:
             raise to_api_error(error, resource, name, "get") from error
-
-
-def _is_right(record: Object, owner: Owner) -> bool:
-    return tells_of_service(record) and is_labeled(record) and parent_of(record) == owner

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.apis.networking.ipaddress import address_object, ip_family
+from watchkeeper.apis.networking.ipaddress import address_object
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.address_space import record_name
@@ -66,7 +66,7 @@ class SharedReservations:
 
     async def reserve_address(self, address: str, namespace: str, service: str) -> bool:
         """Create its IPAddress; False when there is one. Raises ApiError."""
-        obj = address_object(record_name(address), ip_family(address), namespace, service)
+        obj = address_object(record_name(address), namespace, service)
         try:
             await self._find(ADDRESSES).create(Context(user=LOOPBACK), self._owned(obj), CreateOptions())
         except ApiError as error:

@@ -16,11 +16,8 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.together import together
 from watchkeeper.apis.networking.ipaddress import (
     address_object,
-    ip_family,
-    is_labeled,
     is_managed,
-    parent_of,
-    tells_of_service,
+    service_of,
 )
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
@@ -94,10 +91,7 @@ class ServiceRecords:
         `there` are all IPAddresses; `covers` tells whether an address is of a network. Others get no IPAddress.
         """
         # Of each only what counts: whose it is, if it says so as it should, and whether it is ours.
-        records = {
-            record["metadata"]["name"]: (parent_of(record) if _is_right(record) else None, is_managed(record))
-            for record in there
-        }
+        records = {record["metadata"]["name"]: (service_of(record), is_managed(record)) for record in there}
         for service in services:
             meta = service["metadata"]
             owner = (meta.get("namespace", ""), meta["name"])
@@ -151,7 +145,7 @@ class ServiceRecords:
     async def _create(self, address: str, owner: tuple[str, str]) -> bool:
         """Whether the address is written down as the owner's, or never will be."""
         store, context = self._find(ADDRESSES), Context(user=LOOPBACK)
-        obj = address_object(address, ip_family(address), *owner)
+        obj = address_object(address, *owner)
         try:
             await store.create(context, self._owned(obj), CreateOptions())
         except ApiError as error:
@@ -159,8 +153,7 @@ class ServiceRecords:
                 log.error("cannot write down that %s/%s has %s: %s", *owner, address, error.message)
                 return True
             try:
-                record = (await store.get(context, address, "")).data()
-                return _is_right(record) and parent_of(record) == owner
+                return service_of((await store.get(context, address, "")).data()) == owner
             except ApiError:
                 return False
         return True
@@ -171,7 +164,3 @@ class ServiceRecords:
         except ApiError as error:
             if error.reason != "NotFound":
                 log.error("cannot delete %s %s: %s", resource, name, error.message)
-
-
-def _is_right(record: Object) -> bool:
-    return tells_of_service(record) and is_labeled(record)

@@ -29,13 +29,13 @@ _PARENT: InternalForm = {
 }
 
 
-def address_object(address: str, family: str, namespace: str, service: str) -> Object:
-    """The object that tells that a Service has an address; `family` is IPv4 or IPv6."""
+def address_object(address: str, namespace: str, service: str) -> Object:
+    """The object that tells that a Service has an address."""
     parent = {"group": "", "resource": "services", "namespace": namespace, "name": service}
     return {
         "kind": "IPAddress",
         "apiVersion": f"{GROUP}/v1",
-        "metadata": {"name": address, "labels": {FAMILY_LABEL: family, MANAGER_LABEL: MANAGER}},
+        "metadata": {"name": address, "labels": {FAMILY_LABEL: ip_family(address), MANAGER_LABEL: MANAGER}},
         "spec": {"parentRef": {name: value for name, value in parent.items() if value}},
     }
 
@@ -62,10 +62,11 @@ def is_managed(address: Object) -> bool:
     return (address["metadata"].get("labels") or {}).get(MANAGER_LABEL) == MANAGER
 
 
-def is_labeled(address: Object) -> bool:
-    """Whether it has both labels of an address that was allocated."""
-    metadata = address["metadata"]
-    return is_managed(address) and metadata["labels"].get(FAMILY_LABEL) == ip_family(metadata["name"])
+def service_of(address: Object) -> tuple[str, str] | None:
+    """The namespace and the name of the Service that it was allocated for; None unless all of it says so."""
+    labels = address["metadata"].get("labels") or {}
+    is_right = is_managed(address) and labels.get(FAMILY_LABEL) == ip_family(address["metadata"]["name"])
+    return parent_of(address) if is_right and tells_of_service(address) else None
 
 
 def _name_rule(name: str, _prefix: bool) -> list[str]:
