@@ -40,19 +40,20 @@ async def _certificate(host: str, port: int, context: ssl.SSLContext) -> dict[st
 
 def _problem(certificate: dict[str, Any], wanted: str) -> str:
     names: Sequence[tuple[str, str]] = certificate.get("subjectAltName") or ()
-    is_address = _is_address(wanted)
-    if is_address:
+    by_address = is_address(wanted)
+    if by_address:
         valid = [str(ipaddress.ip_address(value)) for kind, value in names if kind == "IP Address"]
     else:
         valid = [value for kind, value in names if kind == "DNS"]
-    if is_address and not valid:
+    if by_address and not valid:
         return f"cannot validate certificate for {wanted} because it doesn't contain any IP SANs"
     if not valid:
         return f"certificate is not valid for any names, but wanted to match {wanted}"
     return f"certificate is valid for {', '.join(valid)}, not {wanted}"
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """Whether it is an address, and no name."""
     try:
         ipaddress.ip_address(text)
     except ValueError:

@@ -59,6 +59,17 @@ class _Connection:
         self.writer.close()
 
 
+def trusting(authorities: str | bytes) -> ssl.SSLContext:
+    """A client's TLS context that trusts these certificates alone, as a text in PEM or bytes in DER.
+
+    Be they of a root, of an authority between, or the server's own. Raises ssl.SSLError, ValueError for none.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(cadata=authorities)
+    return context
+
+
 class JsonPoster:
     """Posts to one URL, or gets it. `max_body` bounds the bytes of an answer."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from watchkeeper.server.admission_choice import EVENT_RATE_LIMIT
 from watchkeeper.server.errors import StartupError
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from watchkeeper.admission.event_rate_limit import Limit
     from watchkeeper.admission.podsecurity.configuration import Configuration
     from watchkeeper.admission.quota.limited import LimitedResource
+    from watchkeeper.meta.field import FieldError
     from watchkeeper.webhook.credentials import WebhookCredentials
+
+T = TypeVar("T")
 
 _FAILED = "failed to apply admission: "
 _GROUP = "apiserver.config.k8s.io"
@@ -110,30 +113,32 @@ def _pod_security(data: str | Mapping[str, Any]) -> Configuration:
 
 def _event_limits(data: str | Mapping[str, Any]) -> tuple[Limit, ...]:
     from watchkeeper.admission.event_rate_limit import parse_limits
-    from watchkeeper.meta.field import aggregate
-    from watchkeeper.runtime.config_file import ConfigFileError
 
-    try:
-        limits, faults = parse_limits(data)
-    except ConfigFileError as error:
-        raise _failed(EVENT_RATE_LIMIT, str(error)) from error
-    if faults:
-        raise _failed(EVENT_RATE_LIMIT, aggregate(faults))
-    return tuple(limits)
+    return _judged(EVENT_RATE_LIMIT, parse_limits, data)
 
 
 def _limited_resources(data: str | Mapping[str, Any]) -> tuple[LimitedResource, ...]:
     from watchkeeper.admission.quota.limited import parse_limited
+
+    return _judged("ResourceQuota", parse_limited, data)
+
+
+def _judged(
+    plugin: str,
+    parse: Callable[[str | Mapping[str, Any]], tuple[list[T], list[FieldError]]],
+    data: str | Mapping[str, Any],
+) -> tuple[T, ...]:
+    """What a plugin is told. Raises StartupError for what is wrong with it."""
     from watchkeeper.meta.field import aggregate
     from watchkeeper.runtime.config_file import ConfigFileError
 
     try:
-        limited, faults = parse_limited(data)
+        found, faults = parse(data)
     except ConfigFileError as error:
-        raise _failed("ResourceQuota", str(error)) from error
+        raise _failed(plugin, str(error)) from error
     if faults:
-        raise _failed("ResourceQuota", aggregate(faults))
-    return tuple(limited)
+        raise _failed(plugin, aggregate(faults))
+    return tuple(found)
 
 
 def _credentials(plugin: str, data: str | Mapping[str, Any]) -> WebhookCredentials | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from watchkeeper.aio.certificate_names import is_address
 from watchkeeper.apis.validation.names import is_dns1123_subdomain
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _own_names(certificate: Certificate) -> Iterable[str]:
 
     for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[-1:]:
         name = attribute.value
-        if isinstance(name, str) and not _is_address(name) and _is_domain(name):
+        if isinstance(name, str) and not is_address(name) and _is_domain(name):
             yield name
     yield from _dns_names(certificate)
 
@@ -107,11 +107,3 @@ def _wildcard(name: str) -> str:
 
 def _is_domain(name: str) -> bool:
     return name == "*" or not is_dns1123_subdomain(name.removeprefix("*."))
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

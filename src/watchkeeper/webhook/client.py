@@ -6,7 +6,7 @@ import asyncio
 import math
 import ssl
 
-from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster
+from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster, trusting
 from watchkeeper.runtime.x509 import authorities, authorities_fault
 from watchkeeper.webhook.client_config import ClientConfig
 from watchkeeper.webhook.credentials import Credential
@@ -114,14 +114,10 @@ def _content(answer: HttpAnswer) -> bytes:
 def _context(bundle: bytes) -> ssl.SSLContext:
     if not bundle:
         return ssl.create_default_context()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Whatever certificate is in the bundle is trusted, be it an intermediate authority's or the webhook's own.
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        context.load_verify_locations(cadata=bundle.decode("ascii", "replace"))
+        return trusting(bundle.decode("ascii", "replace"))
     except ssl.SSLError as problem:
         # Asked only now: the library that can tell takes long to load.
         if fault := authorities_fault(bundle):
             raise WebhookError(f"unable to load root certificates: {fault}", 500) from problem
-        context.load_verify_locations(cadata=b"".join(authorities(bundle)))
-    return context
+        return trusting(b"".join(authorities(bundle)))

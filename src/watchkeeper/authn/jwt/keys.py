@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 import orjson
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
-from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster
+from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster, trusting
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.jwt.issuer import Issuer
 from watchkeeper.meta.field import go_quote
@@ -53,7 +53,8 @@ class KeySet:
         self._issuer = issuer
         self._tasks = tasks
         self._clock = clock
-        self._context = _context(issuer.authority)
+        authority = issuer.authority.encode()
+        self._context = trusting(b"".join(authorities(authority))) if authority else ssl.create_default_context()
         self._where = ""
         self._keys: list[Key] = []
         self._fetching: asyncio.Task[str] | None = None
@@ -175,13 +176,3 @@ def _key(given: Any) -> Key | None:
     except (PyJWTError, ValueError, TypeError) as error:
         log.debug("a key cannot be used: %s", type(error).__name__)
         return None
-
-
-def _context(authority: str) -> ssl.SSLContext:
-    if not authority:
-        return ssl.create_default_context()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Whatever certificate is given is trusted, be it an intermediate authority's or the issuer's own.
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.load_verify_locations(cadata=b"".join(authorities(authority.encode())))
-    return context
