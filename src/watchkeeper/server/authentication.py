@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
 
 
-def read_file(path: Path) -> tuple[str, Configuration]:
+def _read_file(path: Path) -> tuple[str, Configuration]:
     """The text of an AuthenticationConfiguration, and what it says. Raises StartupError."""
     try:
         text = path.read_text()
@@ -35,19 +35,17 @@ def read_file(path: Path) -> tuple[str, Configuration]:
         raise StartupError(f'failed to load authentication configuration from file "{path}": {error}') from error
 
 
-def anonymous_requests(options: ServeOptions) -> Anonymous:
-    """Which requests need no credentials, as the options or the file that they name say. Raises StartupError.
+def anonymous_requests(options: ServeOptions, configured: Anonymous | None) -> Anonymous:
+    """Which requests need no credentials: what the file says (`configured`), or the options. Raises StartupError.
 
     Where everybody may do everything they do, as with kube-apiserver; but not over plain HTTP alone, which
     kube-apiserver lacks: clients in Go send no credentials there.
     """
-    file = options.authentication_config
-    if file is not None:
-        configured = read_file(file)[1].anonymous
-        if configured is not None and not options.anonymous_auth:
+    if configured is not None:
+        if not options.anonymous_auth:
+            file = options.authentication_config
             raise StartupError(f"--no-anonymous-auth cannot be given where {file} says which requests are anonymous")
-        if configured is not None:
-            return configured
+        return configured
     if options.anonymous_auth and options.authorization == "AlwaysAllow" and options.tls:
         log.info("requests without credentials are refused, as --authorization AlwaysAllow asks no further")
         return Anonymous(enabled=False)
@@ -72,8 +70,11 @@ class Issuers:
         """How often and when last, by status."""
         self._tasks = TaskOwner("authentication-config")
         self.authenticator: JwtAuthenticator = JwtAuthenticator(clock)
+        self.anonymous: Anonymous | None = None
+        """Which requests need no credentials, if the file says so; it stays what it was at the start."""
         if self._file is not None:
-            self._text, configuration = read_file(self._file)
+            self._text, configuration = _read_file(self._file)
+            self.anonymous = configuration.anonymous
             self._first = self._read(configuration)
         else:
             self._first = _judged([_flags_issuer(options)], self._own, tuple(options.oidc_signing_algs))
@@ -156,13 +157,9 @@ class Issuers:
                 if text == seen:
                     continue
                 await self.authenticator.replace(self._read(parse_configuration(text)))
-            except (OSError, KeysUnavailable) as error:
-                # That may get better: it is tried again.
-                self._count("failure")
-                log.error("the issuers of tokens stay as they were: %s", error)
-                continue
-            except (ConfigurationError, StartupError) as error:
-                seen = text
+            except (OSError, KeysUnavailable, ConfigurationError, StartupError) as error:
+                if isinstance(error, ConfigurationError | StartupError):
+                    seen = text  # what else keeps it may get better, and is tried again
                 self._count("failure")
                 log.error("the issuers of tokens stay as they were: %s", error)
                 continue

@@ -181,7 +181,9 @@ class Server:
             self._undo.append(("issuers", issuers.close))
             issuers.start()
         authenticator = self.credentials.authenticator(
-            tokens, audiences=signer.audiences, anonymous=anonymous_requests(self.options)
+            tokens,
+            audiences=signer.audiences,
+            anonymous=anonymous_requests(options, issuers.anonymous if issuers is not None else None),
         )
         choices = AssemblyOptions(
             authorizer=authorizer,
