@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -13,18 +14,18 @@ from typing import Any
 from watchkeeper.testing.handle import Handle
 
 
-class Running:
+class Running(ABC):
     """`with` or `async with`: enter to start, leave to stop. While it runs it has all that its handle has."""
 
     _handle: Handle | None = None
 
+    @abstractmethod
     def start(self) -> Handle:
         """Start, and wait until it answers. Raises what keeps it from starting."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stop(self) -> None:
         """Stop, and wait until it has. Idempotent."""
-        raise NotImplementedError
 
     @property
     def handle(self) -> Handle:
