@@ -80,7 +80,8 @@ class KindBehavior:
     for what has changed, either of them with the metadata ahead. `validate_update` leaves it out."""
     validate_metadata_update: Callable[[Object, Object], list[FieldError]] | None = None
     """(new, old): what `validate_update` can find when nothing but metadata was changed of an old state that was found
-    valid as a whole. None: `validate_update` is asked in any case."""
+    valid as a whole, and the rules of all kinds find nothing wrong with the new metadata. None: `validate_update` is
+    asked in any case."""
     shares_parts: bool = False
     """Whether hooks and defaults change nothing below the second level of an object (`spec.FIELD`) that the old state
     has as well, so that a new state may share with the old what a patch leaves alone."""

@@ -134,6 +134,14 @@ class Watch(Protocol):
         """
         ...
 
+    def is_current_nowait(self) -> bool:
+        """Whether it is known without asking anybody that what was handed out is all that the store has acknowledged.
+
+        Then `delivered_revision_nowait` is the store's current revision. Never where only a round trip could tell, nor
+        of a stream that has ended.
+        """
+        ...
+
     async def close(self) -> None:
         """End the stream and free what it holds. Idempotent."""
         ...

@@ -55,6 +55,11 @@ class MailboxWatch(ABC):
             return first.events[0].kv.mod_revision - 1 if first.events else first.revision
         return self._taken if self.mailbox.closed else self._reached()
 
+    def is_current_nowait(self) -> bool:
+        """Whether nothing waits, nor is anything on its way."""
+        mailbox = self.mailbox
+        return not (mailbox.items or mailbox.closed) and self._is_level()
+
     async def close(self) -> None:
         """End the stream and drop what waits. Idempotent."""
         self._forget()
@@ -68,6 +73,10 @@ class MailboxWatch(ABC):
     @abstractmethod
     def _reached(self) -> int | None:
         """Up to which revision everything has been put into the mailbox; None when only a round trip could tell."""
+
+    @abstractmethod
+    def _is_level(self) -> bool:
+        """Whether that is certainly all that the store has acknowledged."""
 
     @abstractmethod
     def _forget(self) -> None:

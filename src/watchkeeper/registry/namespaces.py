@@ -60,13 +60,13 @@ class FinalizeStrategy(NamespaceStrategy):
             spec.pop("finalizers", None)
         obj["spec"] = spec
 
-    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+    def _update_errors(self, obj: Object, old: Object, *, sound: bool) -> list[FieldError]:
         """What is wrong with the finalizers; of the rest nothing but metadata can have changed."""
-        return self._all_metadata_errors(obj, old["metadata"]) + validate_finalize(obj)
+        return self._all_metadata_errors(obj, old["metadata"], sound=sound) + validate_finalize(obj)
 
-    def validate_settled_update(self, obj: Object, old: Object) -> list[FieldError]:
+    def validate_sound_update(self, obj: Object, old: Object) -> list[FieldError]:
         """The same: nothing but finalizers and metadata is looked at anyway."""
-        return self.validate_update(obj, old)
+        return self._update_errors(obj, old, sound=True)
 
     @property
     def allow_create_on_update(self) -> bool:

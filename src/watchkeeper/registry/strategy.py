@@ -197,7 +197,8 @@ class Strategy:
         carry_uid(meta, old_meta)
         carry_times(meta, old_meta)
         found = validate_updated_object_meta(meta, old_meta)
-        found += self.validate_settled_update(obj, old) if settled else self.validate_update(obj, old)
+        sound = settled and not found
+        found += self.validate_sound_update(obj, old) if sound else self.validate_update(obj, old)
         if found:
             raise errors.invalid(self.kind.group_kind, meta.get("name", ""), found)
         for text in self.warnings_on_update(obj, old):
@@ -229,29 +230,37 @@ class Strategy:
         behavior = self.behavior
         return behavior.name_rule if behavior.name_rule_of is None else behavior.name_rule_of(obj)
 
-    def _own_metadata_errors(self, obj: Object, old: Object) -> list[list[FieldError]]:
-        """What the kind itself finds wrong with metadata, in each of its passes."""
+    def _own_metadata_errors(self, obj: Object, old: Object, *, sound: bool = False) -> list[list[FieldError]]:
+        """What the kind itself finds wrong with metadata, in each of its passes.
+
+        `sound`: the rules of all kinds find nothing.
+        """
         meta = obj["metadata"]
         if not self._passes or self._passes == _WITHIN:
             return []
+        judged_by_name = meta.get("finalizers") or meta.get("generateName") or self.behavior.name_rule_of is not None
+        if sound and not judged_by_name and "change" in self._passes:
+            return [[]] * len(self._passes)
         judge_change = validate_builtin_object_meta_update if self._qualified else validate_object_meta_update
         change = judge_change(meta, old) if "change" in self._passes else []
         if self._passes == _CHANGE:
             return [change]
-        judged_by_name = meta.get("finalizers") or meta.get("generateName") or self.behavior.name_rule_of is not None
         if "change" in self._passes and not change and not judged_by_name:
             return [change] * len(self._passes)  # nothing else could be wrong as such
         judge_new = validate_builtin_object_meta if self._qualified else validate_object_meta
         new = judge_new(meta, namespaced=self.namespaced, name_rule=self._name_rule(obj))
         return [change if each == "change" else new for each in self._passes]
 
-    def _all_metadata_errors(self, obj: Object, old: Object) -> list[FieldError]:
+    def _all_metadata_errors(self, obj: Object, old: Object, *, sound: bool = False) -> list[FieldError]:
         """The same for kinds whose passes have nothing else to tell in between."""
-        return [error for found in self._own_metadata_errors(obj, old) for error in found]
+        return [error for found in self._own_metadata_errors(obj, old, sound=sound) for error in found]
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         """All that is wrong with the new state or with the change, besides the generic metadata rules."""
-        of_metadata = self._own_metadata_errors(obj, old["metadata"])
+        return self._update_errors(obj, old, sound=False)
+
+    def _update_errors(self, obj: Object, old: Object, *, sound: bool) -> list[FieldError]:
+        of_metadata = self._own_metadata_errors(obj, old["metadata"], sound=sound)
         more = self.behavior.validate_update(obj, old)
         if len(of_metadata) < 2:
             return of_metadata[0] + more if of_metadata else more
@@ -262,12 +271,15 @@ class Strategy:
             found += change if each == "change" else more
         return found
 
-    def validate_settled_update(self, obj: Object, old: Object) -> list[FieldError]:
-        """The same where the old state is valid: what only metadata was changed of need not be looked at again."""
+    def validate_sound_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """The same where the old state is valid and the generic rules find nothing wrong with the new metadata.
+
+        What only metadata was changed of need not be looked at again.
+        """
         check = self.behavior.validate_metadata_update
         if check is None or not _same_but_metadata(obj, old):
-            return self.validate_update(obj, old)
-        return self._all_metadata_errors(obj, old["metadata"]) + check(obj, old)
+            return self._update_errors(obj, old, sound=True)
+        return self._all_metadata_errors(obj, old["metadata"], sound=True) + check(obj, old)
 
 
 class StatusStrategy(Strategy):
@@ -287,17 +299,17 @@ class StatusStrategy(Strategy):
         if self.behavior.prepare_for_status_update is not None:
             self.behavior.prepare_for_status_update(obj, old)
 
-    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+    def _update_errors(self, obj: Object, old: Object, *, sound: bool) -> list[FieldError]:
         """What is wrong with the new status."""
-        found = self._all_metadata_errors(obj, old["metadata"])
+        found = self._all_metadata_errors(obj, old["metadata"], sound=sound)
         check = self.behavior.validate_status_update
         if check is not None:
             found += check(obj, old)
         return found
 
-    def validate_settled_update(self, obj: Object, old: Object) -> list[FieldError]:
+    def validate_sound_update(self, obj: Object, old: Object) -> list[FieldError]:
         """The same: nothing but the status is looked at anyway."""
-        return self.validate_update(obj, old)
+        return self._update_errors(obj, old, sound=True)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         """Status writers are controllers: they are not warned about specs."""

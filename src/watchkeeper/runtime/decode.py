@@ -11,7 +11,6 @@ and structs with empty lists or maps, of which `with_empties` tells, by such as 
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -150,9 +149,17 @@ def _without(schema: Schema) -> Callable[[Object, list[str]], Object]:
 
 def _maker_of(zero: Any) -> Callable[[], Any]:
     """Makes fresh zero values like the given one."""
-    if zero == {}:
-        return dict
-    return (lambda: copy.deepcopy(zero)) if isinstance(zero, dict) else (lambda: zero)
+    if not isinstance(zero, dict):
+        return lambda: zero
+    inner = {name: _maker_of(value) for name, value in zero.items() if isinstance(value, dict)}
+
+    def make() -> Object:
+        made: Object = zero.copy()
+        for name, make_inner in inner.items():
+            made[name] = make_inner()
+        return made
+
+    return make if inner else zero.copy
 
 
 _PLAIN = {SchemaType.STRING: str, SchemaType.BOOLEAN: bool, SchemaType.INTEGER: int}

@@ -17,7 +17,9 @@ MICROS = "2006-01-02T15:04:05.000000Z07:00"
 """The layout of metav1.MicroTime. The fraction must have six digits."""
 
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
-_CANONICAL = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
+_DATE = r"\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+"""Every date but those of leap days."""
+_CANONICAL = re.compile(_DATE + r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII)
 _CANONICAL_MICROS = re.compile(_CANONICAL.pattern[:-1] + r"\.\d{6}Z", re.ASCII)
 _ELEMENTS = re.compile(r"2006|01|02|15|04|05|\.000000|Z07:00|.")
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)

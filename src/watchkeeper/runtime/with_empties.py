@@ -102,6 +102,8 @@ def equal_as_sent(one: Any, other: Any) -> bool:
 
     `other` is what was stored, so it has forgotten all empty lists that need not be shown.
     """
+    if one is other:
+        return True
     if one != other:
         return False
     if one.__class__ is dict and all(map(operator.is_, one.values(), other.values())):

@@ -20,7 +20,7 @@ from watchkeeper.apis.core.pod_ratcheting import options_for_update
 from watchkeeper.apis.core.pod_spec_validation import validate_pod_spec
 from watchkeeper.apis.core.unified_diff import unified_diff
 from watchkeeper.apis.semantic import same
-from watchkeeper.apis.validation.metadata import validate_builtin_object_meta
+from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_sound_object_meta
 from watchkeeper.apis.validation.names import inclusive_range_error
 from watchkeeper.meta.field import FieldError, forbidden, invalid, required
 
@@ -106,7 +106,7 @@ def validate_pod_metadata_update(new: Object, old: Object) -> list[FieldError]:
     meta = new["metadata"]
     if (meta.get("annotations") or {}) != (old["metadata"].get("annotations") or {}):
         return validate_pod_update(new, old)
-    return validate_builtin_object_meta(meta, namespaced=True)
+    return validate_sound_object_meta(meta)
 
 
 def validate_pod_update(new: Object, old: Object) -> list[FieldError]:

@@ -91,6 +91,20 @@ def validate_builtin_object_meta(
     return errors
 
 
+def validate_sound_object_meta(meta: Meta, path: str = "metadata") -> list[FieldError]:
+    """What `validate_builtin_object_meta` can find where `validate_updated_object_meta` finds nothing.
+
+    For kinds whose names are DNS subdomains, and objects whose own name is known to be one.
+    """
+    errors: list[FieldError] = []
+    prefix, finalizers = meta.get("generateName"), meta.get("finalizers")
+    if prefix:
+        errors += [invalid(f"{path}.generateName", prefix, text) for text in name_is_dns_subdomain(prefix, True)]
+    if finalizers:
+        errors += validate_kube_finalizers(finalizers, f"{path}.finalizers")
+    return errors
+
+
 def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") -> list[FieldError]:
     """What is wrong with changed metadata, for any kind (ValidateObjectMetaAccessorUpdate)."""
     return _change_errors(new, old, path) + _common_errors(new, path) + _record_errors(new, path)

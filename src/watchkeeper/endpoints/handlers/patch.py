@@ -156,6 +156,8 @@ class _Merge(_Patch):
         new = self._beside(live, current) if scope.shares_parts else self._apart(current)
         if scope.field_manager is not None:
             new = scope.field_manager.update(live, new, self.manager)
+        if scope.shares_parts:
+            patches.own_parts(new, live)  # now only, because comparing is faster while they are shared
         return live, new
 
     def _apart(self, current: StoredObject) -> Object:
@@ -179,7 +181,7 @@ class _Merge(_Patch):
             new = self._decoded_in_part(changed, live, current)
         else:
             new = self._completed(self._decoded(changed, current), current)
-        patches.own_parts(new, live)
+        patches.own_metadata(new, live)
         return new
 
     def _decoded_in_part(self, changed: Object, live: Object, current: StoredObject) -> Object:

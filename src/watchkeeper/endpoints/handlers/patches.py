@@ -31,8 +31,15 @@ def patched_beside(patch: Patch, live: Object) -> Object:
 def own_parts(new: Object, live: Object) -> None:
     """Let `new` share no dict of the second level with `live`."""
     for name, value in live.items():
-        if name in new and new[name] is value and isinstance(value, dict):
+        if value.__class__ is dict and name in new and new[name] is value:
             new[name] = value.copy()
+
+
+def own_metadata(new: Object, live: Object) -> None:
+    """Let `new` have metadata of its own."""
+    metadata = new.get("metadata")
+    if metadata.__class__ is dict and metadata is live["metadata"]:
+        new["metadata"] = metadata.copy()
 
 
 def read_patch(body: bytes, patch_type: str, scope: Scope, *, strict: bool) -> tuple[Patch, list[str]]:

@@ -311,6 +311,9 @@ class EtcdWatch(MailboxWatch):
     def _reached(self) -> int | None:
         return None
 
+    def _is_level(self) -> bool:
+        return False
+
     def end(self, error: Exception) -> None:
         """Take no more events; the consumer gets `error` behind what waits."""
         if self._created is not None and not self._created.done():

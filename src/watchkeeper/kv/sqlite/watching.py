@@ -133,6 +133,9 @@ class SQLiteWatch(MailboxWatch):
     def _reached(self) -> int:
         return self._hub.published if self.state is WatchState.LIVE else self.through
 
+    def _is_level(self) -> bool:
+        return self.state is WatchState.LIVE
+
     def _forget(self) -> None:
         self._hub.forget(self)
         self._wake()

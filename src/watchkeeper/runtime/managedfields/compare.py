@@ -29,9 +29,16 @@ class Comparison(NamedTuple):
 def compare(node: MapNode, old: Any, new: Any) -> Comparison:
     """Compare two objects of a kind. Raises Mismatch when one of them is not of that type."""
     changed, removed = _maps(node, old, new)
-    if remembers_empties(new) and (emptied := _emptied(node, old, new)):
+    if _brings_empties(old, new) and (emptied := _emptied(node, old, new)):
         changed = union(changed or LEAF, emptied)
     return Comparison(changed or LEAF, removed or LEAF)
+
+
+def _brings_empties(old: Any, new: Any) -> bool:
+    """Whether the new object remembers what was sent empty, which what it shares with a stored one does not."""
+    if old.__class__ is dict and new.__class__ is dict:
+        return remembers_empties([value for name, value in new.items() if name not in old or value is not old[name]])
+    return remembers_empties(new)
 
 
 def equal(one: Any, other: Any) -> bool:

@@ -11,7 +11,7 @@ import orjson
 
 from watchkeeper.runtime.alike import EXACT, KnownSpec
 from watchkeeper.runtime.managedfields.capping import cap_updaters
-from watchkeeper.runtime.managedfields.entries import UPDATE, Managed, Owned, encode, manager_id
+from watchkeeper.runtime.managedfields.entries import UPDATE, Managed, ManagerId, Owned, encode, manager_id
 from watchkeeper.runtime.managedfields.field_set import FieldSet, difference, of_paths, ordered, union
 from watchkeeper.runtime.managedfields.filters import Filter
 from watchkeeper.runtime.managedfields.foreign import Foreign
@@ -114,8 +114,16 @@ class Tracking:
 
         Raises Mismatch, and what conversion raises.
         """
-        left, changed = self.updater.update(before, after, managed)
-        return self._credited(left, difference(changed, NEVER_OWNED), manager)
+        identity = manager_id(manager, UPDATE, self.version, self.subresource)
+        left, changed = self.updater.update(before, after, managed, identity)
+        mine = difference(changed, NEVER_OWNED)
+        if mine is not changed and identity in left:  # it may say so in a record that it has sent
+            kept = difference(left[identity].fields, changed)
+            if kept:
+                left[identity] = left[identity].with_fields(kept)
+            else:
+                del left[identity]
+        return self._credited(left, mine, identity)
 
     def record_create(self, after: Object, managed: Managed, manager: str) -> Managed:
         """The same for a new object; others own something of it only if its maker says so."""
@@ -129,7 +137,7 @@ class Tracking:
             mine = difference(self._set_fields(after, known), NEVER_OWNED)
             if around is not None:
                 known.remember(around, mine)
-        return self._credited({}, mine, manager)
+        return self._credited({}, mine, manager_id(manager, UPDATE, self.version, self.subresource))
 
     def _set_fields(self, new: Object, known: KnownSpec) -> FieldSet:
         """All that a new object sets."""
@@ -140,9 +148,8 @@ class Tracking:
         rest = self.updater.compare(_without_spec(self.empty()), _without_spec(new), self.version).changed
         return ordered({**rest, _SPEC: known.fields})
 
-    def _credited(self, left: Managed, mine: FieldSet, manager: str) -> Managed:
+    def _credited(self, left: Managed, mine: FieldSet, identity: ManagerId) -> Managed:
         if mine:
-            identity = manager_id(manager, UPDATE, self.version, self.subresource)
             earlier = left.get(identity)
             fields = union(earlier.fields, mine) if earlier is not None else mine
             left[identity] = Owned(fields, self.version, self.now())

@@ -51,15 +51,14 @@ class Updater:
                 found[identity] = owned.with_fields(fields)
         return found
 
-    def update(self, live: Object, new: Object, managed: Managed) -> tuple[Managed, FieldSet]:
-        """(what others own after an update, what the update changed), both at the version of the objects.
+    def update(self, live: Object, new: Object, managed: Managed, updater: ManagerId) -> tuple[Managed, FieldSet]:
+        """(what everybody owns after an update, what the update changed), both at the version of the objects.
 
-        Everybody loses what was changed or removed; it is for the caller to give the changes to whoever made them.
-        Raises Mismatch, and what conversion raises.
+        Everybody loses what was removed, and all but the updater what was changed; it is for the caller to give the
+        updater the rest of the changes. Raises Mismatch, and what conversion raises.
         """
         comparisons = _Comparisons(self, live, new)
-        left, changed = _without_changes(managed, comparisons), comparisons.own.changed
-        return left, changed
+        return _without_changes(managed, comparisons, updater), comparisons.own.changed
 
     def filtered(self, fields: FieldSet, api_version: str) -> FieldSet:
         """The part of a set that counts."""
@@ -151,15 +150,18 @@ class _Comparisons:
         return found
 
 
-def _without_changes(managed: Managed, comparisons: _Comparisons) -> Managed:
-    """Everybody's fields without those that changed or are gone; whoever is left with nothing is left out."""
+def _without_changes(managed: Managed, comparisons: _Comparisons, updater: ManagerId | None = None) -> Managed:
+    """Everybody's fields without those that are gone or, but for the updater's, have changed.
+
+    Whoever is left with nothing is left out.
+    """
     left: Managed = {}
     for identity, owned in managed.items():
         found = comparisons.at(owned.api_version)
         if found is None:
             continue
         fields = owned.fields
-        if found.changed:
+        if found.changed and identity != updater:
             fields = difference(fields, found.changed)
         if found.removed:
             fields = difference(fields, found.removed)

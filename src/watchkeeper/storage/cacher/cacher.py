@@ -189,12 +189,11 @@ class Cacher:
 
     def list_nowait(self, prefix: str) -> list[StoredObject] | None:
         """What is under `prefix`, from memory after catching up; None when memory cannot tell all of it."""
-        if not self.feed.is_ready or self.cache.broken:
+        if not (self.feed.is_fresh_nowait() or self.feed.is_ready) or self.cache.broken:
             self.start()
             return None
-        self.feed.catch_up()
         snapshot = self.cache.snapshot
-        return snapshot.objects(prefix, prefix_end(prefix)) if len(snapshot) else []
+        return snapshot.objects(prefix, prefix_end(prefix)) if snapshot else []
 
     def is_absent_nowait(self, key: str) -> bool:
         """Whether memory is known to be fresh enough, and has no such object."""
@@ -317,7 +316,5 @@ class Cacher:
         return stored
 
     def _suggestion(self, key: str) -> StoredObject | None:
-        if not self.feed.is_ready:
-            return None
-        self.feed.catch_up()
-        return self._lookup(key)
+        feed = self.feed
+        return self._lookup(key) if feed.is_fresh_nowait() or feed.is_ready else None

@@ -135,18 +135,15 @@ class Feed:
         stream = self._source.stream
         if not self._in_process or stream is None or self.ready.state is not State.READY:
             return False
-        if stream.watch.delivered_revision_nowait() == self._kv.current_revision_nowait():
-            return True
-        return self.catch_up()
+        return stream.watch.is_current_nowait() or self.catch_up()
 
     def catch_up(self) -> bool:
         """Take in what the store has told. Returns whether this is now all that the store has acknowledged."""
         stream = self._source.stream
         if not self._in_process or stream is None or self.ready.state is not State.READY:
             return False
-        delivered = stream.watch.delivered_revision_nowait()
-        if delivered is not None and delivered == self._kv.current_revision_nowait():
-            self.freshness.advance(delivered)
+        if stream.watch.is_current_nowait():
+            self._advance()
             return True
         try:
             while (batch := stream.take_nowait()) is not None:
@@ -157,11 +154,16 @@ class Feed:
             # The batch is taken and cannot be given back: follow anew from where the cache is, and fetch the key.
             stream.fail(kv_errors.Unavailable("a key has to be fetched"))
             return False
-        delivered = stream.watch.delivered_revision_nowait()
-        if delivered is None or delivered != self._kv.current_revision_nowait():
+        if not stream.watch.is_current_nowait():
             return False
-        self.freshness.advance(delivered)
+        self._advance()
         return True
+
+    def _advance(self) -> None:
+        """Nothing has been acknowledged that was not taken in."""
+        current = self._kv.current_revision_nowait()
+        if current is not None:
+            self.freshness.advance(current)
 
     def seen_revision(self) -> int:
         """The revision up to which everything has been taken in, after catching up."""
