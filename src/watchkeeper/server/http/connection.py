@@ -12,6 +12,7 @@ import httptools
 
 from watchkeeper.server.http import wire
 from watchkeeper.server.http.exchange import Exchange
+from watchkeeper.server.http.known_head import HeadMemory, KnownRequest
 from watchkeeper.server.http.peer import TlsPeer, tls_peer
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Connection(asyncio.Protocol):
         "_expect_continue",
         "_head_size",
         "_headers",
+        "_heads",
         "_hosts",
         "_in_head",
         "_joins",
@@ -105,6 +107,8 @@ class Connection(asyncio.Protocol):
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_size = 0
+        self._heads: HeadMemory | None = None
+        """There from the second request on: the first may be all that comes."""
         self._expect_continue = False
         self._hosts = 0
         self._other_method = ""
@@ -172,13 +176,21 @@ class Connection(asyncio.Protocol):
         if self._socket is not None:
             self._socket.feed(data)
             return
+        begins = self._in_head and not self._head_size
+        if begins and self._heads is not None and self._current is None and not self._closing:
+            known = self._heads.read(data)
+            if known is not None:
+                self._start_known(known)
+                return
         if self._in_head:
-            if not self._head_size:
+            if begins:
                 self.quiet_since = self._loop.time()
             self._head_size += len(data)
         if not self._parse(data):
             self._refuse_nonsense()
             return
+        if begins and self._in_head:
+            self._remember_head(data)
         if self._in_head and self._head_size > self.limits.head_size:
             self._refuse(_HEAD_TOO_LARGE)
             self.close()
@@ -288,6 +300,8 @@ class Connection(asyncio.Protocol):
         )
         exchange.expect_continue = self._expect_continue
         self._receiving = exchange
+        if self._heads is not None and exchange.keep_alive:
+            self._heads.noted = tuple(self._headers)
         scope = self._scope(method, version, exchange)
         # The head is the request's from now on; what comes behind a chunked body is not.
         self._url, self._headers = b"", []
@@ -306,6 +320,29 @@ class Connection(asyncio.Protocol):
         if b"%" in self._url and _bad_escape(self._url.partition(b"?")[0]):
             return _BAD_REQUEST
         return _NO_HOST if version == "1.1" and not self._hosts else None
+
+    def _remember_head(self, data: bytes) -> None:
+        """A request is complete that came in `data`: the next may have the same head."""
+        current = self._current
+        if current is not None and current.long_running:
+            self._heads = None  # nothing else comes for long
+        elif self._heads is None:
+            self._heads = HeadMemory()
+        else:
+            self._heads.keep(data)
+
+    def _start_known(self, known: KnownRequest) -> None:
+        """Start a request that needs no parsing."""
+        exchange = self._current = Exchange(self, head_only=False, http10=False, keep_alive=True)
+        self._url, self._headers = known.target, list(known.headers)
+        scope = self._scope(known.method, "1.1", exchange)
+        self._url, self._headers = b"", []
+        if known.body:
+            exchange.feed(known.body)
+        exchange.end_body()
+        self._listener.start(exchange, scope)
+        if exchange.long_running:
+            self._heads = None
 
     def _scope(self, method: str, version: str, exchange: Exchange) -> dict[str, Any]:
         target = self._url
