@@ -28,13 +28,23 @@ class BadHeader(ValueError):
     """A header name or value with a line break or a NUL in it."""
 
 
+_LINES: dict[tuple[bytes, bytes], bytes] = {}
+_MAX_LINES = 512
+_OF_ONE_ANSWER = frozenset((b"audit-id", b"content-length", b"location", b"warning"))
+
+
 def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
     """The lines of `headers`. Raises BadHeader rather than letting a value begin a line of its own."""
-    lines = b"".join([b"%b: %b\r\n" % header for header in headers])
-    count = len(headers)
-    if lines.count(b"\n") != count or lines.count(b"\r") != count or b"\0" in lines:
+    return b"".join([_LINES.get(header) or _line(header) for header in headers])
+
+
+def _line(header: tuple[bytes, bytes]) -> bytes:
+    line = b"%b: %b\r\n" % header
+    if line.count(b"\n") != 1 or line.count(b"\r") != 1 or b"\0" in line:
         raise BadHeader("a response header holds a control character")
-    return lines
+    if header[0] not in _OF_ONE_ANSWER and len(_LINES) < _MAX_LINES:
+        _LINES[header] = line  # most answers have the same ones
+    return line
 
 
 def plain_answer(status: str, text: str) -> bytes:
