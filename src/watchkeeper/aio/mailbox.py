@@ -16,13 +16,15 @@ class Mailbox(Generic[T]):
     still holds, then raises the error it was closed with, again and again. A cancelled `take` loses nothing.
     """
 
-    __slots__ = ("_capacity", "_error", "_waiter", "items")
+    __slots__ = ("_capacity", "_error", "_waiter", "closed", "items")
 
     def __init__(self, *, capacity: int = 0) -> None:
         """`capacity` 0 means that there is no bound."""
         self.items: deque[T] = deque()
         """What waits. Read it, but put and take through the methods."""
         self._capacity = capacity
+        self.closed = False
+        """Whether nothing can be put any more."""
         self._waiter: asyncio.Future[None] | None = None
         self._error: BaseException | None = None
 
@@ -32,11 +34,6 @@ class Mailbox(Generic[T]):
 
     def __len__(self) -> int:
         return len(self.items)
-
-    @property
-    def closed(self) -> bool:
-        """Whether nothing can be put any more."""
-        return self._error is not None
 
     def put_nowait(self, item: T) -> bool:
         """Add `item`. False, and nothing added, when the mailbox is full or closed."""
@@ -75,8 +72,8 @@ class Mailbox(Generic[T]):
         """
         if discard:
             self.items.clear()
-        if self._error is None:
-            self._error = error
+        if not self.closed:
+            self.closed, self._error = True, error
             self._wake()
 
     def _wake(self) -> None:

@@ -86,47 +86,36 @@ class Scope:
     """Set when the resource is served no longer (its definition was deleted or replaced)."""
     on_close: dict[Callable[[], None], None] = field(default_factory=dict)
     """What is called then."""
+    namespaced: bool = field(init=False)
+    """Whether objects live in namespaces."""
+    versions: ObjectVersions = field(init=False)
+    """What admission converts objects by."""
+    is_hub: bool = field(init=False)
+    """Whether bodies are stored as they are at this version."""
+    of_custom: bool = field(init=False)
+    """Whether it belongs to a custom resource, though bodies (of the scale) may be of a built-in kind."""
+    in_protobuf: bool = field(init=False)
+    """Whether answers can be in protobuf: those of paths of custom resources cannot, not even of their scale."""
+    tables: bool = field(init=False)
+    """Whether there are Tables of it: of what can be listed, its status and its scale."""
+    shares_parts: bool = field(init=False)
+    """Whether a patched object may share parts with the object before (`KindBehavior.shares_parts`)."""
+
+    def __post_init__(self) -> None:
+        self.namespaced = self.info.namespaced
+        self.versions = self.own_versions or self.services.versions
+        self.is_hub = self.kind.gvk == self.hub
+        self.of_custom = self.own_versions is not None
+        self.in_protobuf = self.kind.builtin and not self.of_custom
+        if self.subresource == "status":
+            self.tables = self.behavior.status_has_table
+        else:
+            self.tables = self.subresource == "scale" if self.subresource else "list" in self.verbs
+        self.shares_parts = self.behavior.shares_parts and not self.subresource and self.is_hub
 
     def __repr__(self) -> str:
         path = f"{self.info.gvr.resource}/{self.subresource}" if self.subresource else self.info.gvr.resource
         return f"<Scope {self.info.gvr.group_version} {path}>"
-
-    @property
-    def namespaced(self) -> bool:
-        """Whether objects live in namespaces."""
-        return self.info.namespaced
-
-    @property
-    def versions(self) -> ObjectVersions:
-        """What admission converts objects by."""
-        return self.own_versions or self.services.versions
-
-    @property
-    def shares_parts(self) -> bool:
-        """Whether a patched object may share parts with the object before (`KindBehavior.shares_parts`)."""
-        return self.behavior.shares_parts and not self.subresource and self.is_hub
-
-    @property
-    def tables(self) -> bool:
-        """Whether there are Tables of it: of what can be listed, its status and its scale."""
-        if self.subresource == "status":
-            return self.behavior.status_has_table
-        return self.subresource == "scale" if self.subresource else "list" in self.verbs
-
-    @property
-    def in_protobuf(self) -> bool:
-        """Whether answers can be in protobuf: those of paths of custom resources cannot, not even of their scale."""
-        return self.kind.builtin and not self.of_custom
-
-    @property
-    def of_custom(self) -> bool:
-        """Whether it belongs to a custom resource, though bodies (of the scale) may be of a built-in kind."""
-        return self.own_versions is not None
-
-    @property
-    def is_hub(self) -> bool:
-        """Whether bodies are stored as they are at this version."""
-        return self.kind.gvk == self.hub
 
 
 class ServedResource:

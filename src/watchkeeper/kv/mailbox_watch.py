@@ -56,9 +56,9 @@ class MailboxWatch(ABC):
         return self._taken if self.mailbox.closed else self._reached()
 
     def is_current_nowait(self) -> bool:
-        """Whether nothing waits, nor is anything on its way."""
+        """Whether nothing waits, where the mailbox has all that was acknowledged."""
         mailbox = self.mailbox
-        return not (mailbox.items or mailbox.closed) and self._is_level()
+        return not (mailbox.items or mailbox.closed)
 
     async def close(self) -> None:
         """End the stream and drop what waits. Idempotent."""
@@ -73,10 +73,6 @@ class MailboxWatch(ABC):
     @abstractmethod
     def _reached(self) -> int | None:
         """Up to which revision everything has been put into the mailbox; None when only a round trip could tell."""
-
-    @abstractmethod
-    def _is_level(self) -> bool:
-        """Whether that is certainly all that the store has acknowledged."""
 
     @abstractmethod
     def _forget(self) -> None:

@@ -312,9 +312,6 @@ class MemoryWatch(MailboxWatch):
     def _reached(self) -> int:
         return self._kv._revision
 
-    def _is_level(self) -> bool:
-        return True
-
     def _forget(self) -> None:
         self._kv._watches.remove(self.prefix, self)
 

@@ -160,6 +160,8 @@ class Update:
         return obj
 
     def _check_version(self, meta: Object, current: str) -> None:
+        if meta.get("resourceVersion") == current:
+            return
         asked = asked_version(meta)
         if not asked:
             if self.strategy.allow_unconditional_update:

@@ -9,7 +9,7 @@ from watchkeeper.storage.interface import Attributes, StoredObject
 _MAX_EXPECTED = 10_000
 
 
-class _Write:
+class OwnWrite:
     """A value on its way, and what is known about it."""
 
     __slots__ = ("attributes", "body", "settled", "stored", "value")
@@ -20,6 +20,7 @@ class _Write:
         self.attributes = attributes
         self.settled = settled
         self.stored: StoredObject | None = None
+        """The object that it has become, once the writer or the watch has heard of it."""
 
 
 class OwnWrites:
@@ -33,7 +34,7 @@ class OwnWrites:
 
     def __init__(self, codec: JsonCodec) -> None:
         self._codec = codec
-        self._expected: dict[bytes, _Write] = {}
+        self._expected: dict[bytes, OwnWrite] = {}
 
     def __len__(self) -> int:
         return len(self._expected)
@@ -41,17 +42,21 @@ class OwnWrites:
     def __repr__(self) -> str:
         return f"<OwnWrites expecting {len(self._expected)}>"
 
-    def expect(self, key: bytes, value: bytes, body: bytes, attributes: Attributes, *, settled: bool = False) -> None:
+    def expect(
+        self, key: bytes, value: bytes, body: bytes, attributes: Attributes, *, settled: bool = False
+    ) -> OwnWrite:
         """A `value` is about to be written that is read as the encoding `body` (without head)."""
         if len(self._expected) >= _MAX_EXPECTED:
             self._expected.clear()
-        self._expected[key] = _Write(value, body, attributes, settled)
+        write = self._expected[key] = OwnWrite(value, body, attributes, settled)
+        return write
 
-    def succeeded(self, key: bytes, value: bytes, stored: StoredObject) -> None:
-        """The write took place, as `stored`."""
-        write = self._expected.get(key)
-        if write is not None and write.value is value:
-            write.stored = stored
+    def succeeded(self, key: str, write: OwnWrite, revision: int) -> StoredObject:
+        """The write took place at a revision; returns what it has become."""
+        stored = write.stored
+        if stored is None or stored.resource_version != revision:
+            stored = self._become(key, write, revision)
+        return stored
 
     def failed(self, key: bytes) -> None:
         """The write did not take place."""
@@ -64,9 +69,13 @@ class OwnWrites:
             return None
         stored = write.stored
         if stored is None or stored.resource_version != kv.mod_revision:
-            stored = self._codec.wrap(kv.key.decode(), write.body, kv.mod_revision)
-            stored.set_attributes(write.attributes)
-            stored.settled = write.settled
+            stored = self._become(kv.key.decode(), write, kv.mod_revision)
+        return stored
+
+    def _become(self, key: str, write: OwnWrite, revision: int) -> StoredObject:
+        stored = write.stored = self._codec.wrap(key, write.body, revision)
+        stored.set_attributes(write.attributes)
+        stored.settled = write.settled
         return stored
 
     def clear(self) -> None:

@@ -232,10 +232,9 @@ class Store:
         if self._transformer is not None:
             value = self._encrypt(self._transformer, value, kv_key)
         shown, attributes = self.codec.shown(obj, body)
-        own_writes = self.own_writes
+        own_writes, write, result = self.own_writes, None, None
         if own_writes is not None:
-            own_writes.expect(kv_key, value, shown, attributes, settled=settled)
-        result = None
+            write = own_writes.expect(kv_key, value, shown, attributes, settled=settled)
         try:
             result = await self._leased_put(kv_key, value, expected, ttl, get_on_failure)
         except kv_errors.KVError as e:
@@ -243,11 +242,11 @@ class Store:
         finally:
             if own_writes is not None and (result is None or not result.succeeded):
                 own_writes.failed(kv_key)
+        if own_writes is not None and write is not None and result.succeeded:
+            return result, own_writes.succeeded(key, write, result.revision)
         stored = self.codec.wrap(key, shown, result.revision)
         stored.set_attributes(attributes)
         stored.settled = settled
-        if own_writes is not None and result.succeeded:
-            own_writes.succeeded(kv_key, value, stored)
         return result, stored
 
     def _encrypt(self, transformer: Transformer, value: bytes, key: bytes) -> bytes:

@@ -311,7 +311,8 @@ class EtcdWatch(MailboxWatch):
     def _reached(self) -> int | None:
         return None
 
-    def _is_level(self) -> bool:
+    def is_current_nowait(self) -> bool:
+        """Never known."""
         return False
 
     def end(self, error: Exception) -> None:

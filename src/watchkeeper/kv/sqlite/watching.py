@@ -133,8 +133,10 @@ class SQLiteWatch(MailboxWatch):
     def _reached(self) -> int:
         return self._hub.published if self.state is WatchState.LIVE else self.through
 
-    def _is_level(self) -> bool:
-        return self.state is WatchState.LIVE
+    def is_current_nowait(self) -> bool:
+        """Whether nothing waits, nor has to be read from the log."""
+        mailbox = self.mailbox
+        return not (mailbox.items or mailbox.closed) and self.state is WatchState.LIVE
 
     def _forget(self) -> None:
         self._hub.forget(self)
