@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import datetime
 import enum
 import http.client
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import pydantic
 import pytest
 
+from watchkeeper.apiextensions.declared.hooks import hooks_of
 from watchkeeper.apiextensions.declared.json_schema import to_structural
 from watchkeeper.apiextensions.declared.load import LoadError, load_app, load_definitions
 from watchkeeper.apiextensions.declared.models import ModelError, model_of
-from watchkeeper.kinds import Column, Registry
+from watchkeeper.kinds import Column, Registry, forbidden
 from watchkeeper.server.errors import StartupError
 from watchkeeper.testing import Server
 
@@ -174,6 +176,98 @@ def test_data_that_a_model_refuses_are_told_with_their_path() -> None:
         model_of(Person).load({"name": "x"})
     assert refused.value.problems[0][0] == "name"
     assert model_of(Order).load({"lines": [{"item": "a"}]}) == Order(lines=[Line("a")])
+
+
+@dataclass
+class Parcel:
+    sent: datetime.datetime | None = None
+    due: datetime.date | None = None
+    seal: bytes = b"wax"
+    fit: Fit = Fit.SLIM
+
+
+def test_dataclasses_hold_what_their_annotations_say() -> None:
+    model = model_of(Parcel)
+    assert model.schema()["properties"]["seal"] == {"type": "string", "format": "byte", "default": "d2F4"}
+    found = model.load({"sent": "2016-12-31t23:59:00z", "due": "2016-12-31", "seal": "d2F4", "fit": "wide"})
+    sent = datetime.datetime(2016, 12, 31, 23, 59, tzinfo=datetime.UTC)
+    assert found == Parcel(sent, datetime.date(2016, 12, 31), b"wax", Fit.WIDE)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"sent": "0000-01-01T00:00:00Z"}, ("sent", "year 0 is out of range")),
+        ({"due": "0000-01-01"}, ("due", "year 0 is out of range")),
+        ({"fit": "tight"}, ("fit", "'tight' is not a valid Fit")),
+    ],
+)
+def test_what_python_cannot_hold_is_told_with_its_path(data: Any, problem: tuple[str, str]) -> None:
+    with pytest.raises(ModelError) as refused:
+        model_of(Parcel).load(data)
+    assert refused.value.problems == [problem]
+
+
+def test_a_spec_is_required_or_filled_in_as_its_fields_are() -> None:
+    registry = Registry()
+    for each in (Order, Parcel, Person, Delivery):
+        registry.kind("shop.example.com/v1")(each)
+    schemas = [k.definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] for k in registry.kinds]
+    assert [(s.get("required"), s["properties"]["spec"].get("default")) for s in schemas] == [
+        (["spec"], None),
+        (None, {}),
+        (["spec"], None),
+        (["spec"], None),
+    ]
+    assert [s["description"] for s in schemas] == ["What somebody wants.", "", "", ""]
+
+
+class Picky:
+    """Says no in each of the ways that there are."""
+
+    answers: ClassVar[dict[str, Any]] = {
+        "text": "no",
+        "texts": ["no", "never"],
+        "error": forbidden("spec.item", "no"),
+        "errors": (forbidden("spec.item", "no"),),
+        "nothing": None,
+    }
+
+    def validate(self, obj: Any, spec: Any) -> Any:
+        return self.answers[spec["item"]]
+
+
+class Bare:
+    def schema(self) -> Any:
+        return {}
+
+    def load(self, data: Any) -> Any:
+        return data
+
+
+@pytest.mark.parametrize(
+    ("item", "told"),
+    [
+        ("text", ["spec: Invalid value: no"]),
+        ("texts", ["spec: Invalid value: no", "spec: Invalid value: never"]),
+        ("error", ["spec.item: Forbidden: no"]),
+        ("errors", ["spec.item: Forbidden: no"]),
+        ("nothing", []),
+    ],
+)
+def test_a_strategy_says_what_is_wrong_in_one_text_or_several(item: str, told: list[str]) -> None:
+    validate = hooks_of(Bare(), Picky()).validate
+    assert validate is not None
+    assert list(map(str, validate({"spec": {"item": item}}))) == told
+
+
+def test_what_was_wrong_before_does_not_keep_an_object_from_being_changed_elsewhere() -> None:
+    hooks = hooks_of(model_of(Delivery), None)
+    assert hooks.validate_update is not None
+    old = {"metadata": {"finalizers": ["a.example.com/b"]}, "spec": {"street": "nowhere"}}
+    assert hooks.validate_update({"metadata": {}, "spec": {"street": "nowhere"}}, old) == []
+    found = hooks.validate_update({"metadata": {}, "spec": {"street": "nowhere", "number": 2}}, old)
+    assert list(map(str, found)) == ["spec.street: Invalid value: nobody lives there"]
 
 
 def test_what_is_no_model_or_no_kind_is_refused() -> None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import datetime
 import enum
 import inspect
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, get_args, get_origin
 
 import orjson
 
 from watchkeeper.apiextensions.declared.json_schema import ANYTHING
-from watchkeeper.apiextensions.declared.models import ModelError
+from watchkeeper.apiextensions.declared.models import ModelError, described
 
 Json = Any
 
@@ -111,8 +112,8 @@ def _object(cls: Any, inside: tuple[Any, ...]) -> Json:
         elif default is not None:
             found["default"] = default
     schema: Json = {"type": "object", "properties": properties}
-    text = inspect.getdoc(cls)
-    if text and not text.startswith(f"{cls.__name__}("):
+    text = described(cls)
+    if text:
         schema["description"] = text
     if required:
         schema["required"] = required
@@ -136,6 +137,8 @@ def _default(each: dataclasses.Field[Any]) -> Json:
 def _plain(value: Any) -> Any:
     if isinstance(value, AbstractSet):
         return sorted(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     raise TypeError
 
 
@@ -149,9 +152,12 @@ def _load(kind: Any, data: Json, path: str) -> Any:
         some = [each for each in arguments if each is not type(None)]
         return _load(some[0], data, path) if len(some) == 1 else data
     if inspect.isclass(kind) and issubclass(kind, enum.Enum):
-        return kind(data)
+        return _made(kind, data, path)
     if kind in (datetime.datetime, datetime.date):
-        return kind.fromisoformat(data)
+        # The schema lets t and z pass, Python does not.
+        return _made(kind.fromisoformat, data.upper(), path)
+    if kind is bytes:
+        return _made(base64.b64decode, data, path)
     if dataclasses.is_dataclass(kind):
         return _instance(kind, data, path)
     container = origin or kind
@@ -161,6 +167,14 @@ def _load(kind: Any, data: Json, path: str) -> Any:
         items = [_load(arguments[0], item, f"{path}[{i}]") for i, item in enumerate(data)]
         return items if container in (list, Sequence) else container(items)
     return data
+
+
+def _made(make: Callable[[Any], Any], data: Json, path: str) -> Any:
+    """What the schema allows may still be more than Python can hold, such as the year 0."""
+    try:
+        return make(data)
+    except ValueError as problem:
+        raise ModelError([(path, str(problem))]) from problem
 
 
 def _instance(cls: Any, data: Json, path: str) -> Any:

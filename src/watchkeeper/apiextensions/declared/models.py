@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import inspect
 import sys
 from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
@@ -47,6 +48,12 @@ def model_of(cls: type) -> Model:
 
         return DataclassModel(cls)
     raise TypeError(f"{cls.__name__} is no dataclass, msgspec.Struct or pydantic.BaseModel")
+
+
+def described(cls: type) -> str:
+    """What the docstring of a class says; the one that dataclasses write for themselves says nothing."""
+    text = inspect.cleandoc(cls.__doc__ or "")
+    return "" if text.startswith(f"{cls.__name__}(") else text
 
 
 class _PydanticModel:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from watchkeeper.apiextensions.declared.models import Model, model_of
+from watchkeeper.apiextensions.declared.models import Model, described, model_of
 from watchkeeper.apiextensions.serving.defined import Defined, read_defined
 from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.meta.gvk import GroupVersion
@@ -106,20 +106,24 @@ class Registry:
         def declare(cls: T) -> T:
             name = kind or cls.__name__
             resource = plural or _plural(name.lower())
-            properties: Object = {"spec": model_of(cls).schema()}
+            spec = model_of(cls).schema()
+            if not spec.get("required") and any("default" in each for each in spec.get("properties", {}).values()):
+                spec.setdefault("default", {})
+            properties: Object = {"spec": spec}
             subresources: Object = {}
             if status:
                 subresources["status"] = {}
                 properties["status"] = _free() if status is True else model_of(status).schema()
             if scale is not None:
                 subresources["scale"] = scale
+            schema: Object = {"type": "object", "description": described(cls), "properties": properties}
+            if spec.get("required"):
+                schema["required"] = ["spec"]
             entry: Object = {
                 "name": version.version,
                 "served": True,
                 "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "description": cls.__doc__ or "", "properties": properties}
-                },
+                "schema": {"openAPIV3Schema": schema},
                 "subresources": subresources,
                 "additionalPrinterColumns": [column.definition() for column in columns],
                 "selectableFields": [{"jsonPath": path} for path in selectable_fields],
