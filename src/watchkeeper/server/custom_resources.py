@@ -126,9 +126,9 @@ class CustomResourceSupport:
         """The key under which the objects of a resource are."""
         return self._storage.prefix(resource, custom=True)
 
-    def open_storage(self, resource: GroupResource, codec: JsonCodec) -> Interface:
+    def open_storage(self, resource: GroupResource, codec: JsonCodec, *, cached: bool = True) -> Interface:
         """Storage for a custom resource."""
-        return self._storage.make(resource, codec, custom=True)
+        return self._storage.make(resource, codec, cached=cached, custom=True)
 
     def close_storage(self, storage: Interface) -> None:
         """Close it in the background."""

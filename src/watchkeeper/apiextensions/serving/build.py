@@ -91,10 +91,12 @@ def build_scopes(resource: CustomResource, version: VersionDefined) -> tuple[Sco
     )
     store = CustomStore(config, is_ending=lambda: defined.terminating)
     scheme = resource.backend.services.scheme
-    for each in defined.versions:
-        # Owners may have recorded fields at any version, whichever are asked for.
-        scheme.register(CustomKind(resource.compiled(each.name)))
-    kind = scheme.kind(gvk)
+    kinds = {each.name: CustomKind(resource.compiled(each.name)) for each in defined.versions}
+    if resource.is_current:
+        for each in kinds.values():
+            # Owners may have recorded fields at any version, whichever are asked for.
+            scheme.register(each)
+    kind = kinds[version.name]
     maker = _ScopeMaker(resource, version, behavior, compiled)
     subresources: dict[str, Scope] = {}
     if version.has_status:

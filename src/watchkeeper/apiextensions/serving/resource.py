@@ -45,8 +45,8 @@ class Backend(Protocol):
         """The key under which the objects of a resource are, without a final slash."""
         ...
 
-    def open_storage(self, resource: GroupResource, codec: JsonCodec) -> Interface:
-        """Storage for a resource; it costs nothing until it is used."""
+    def open_storage(self, resource: GroupResource, codec: JsonCodec, *, cached: bool = True) -> Interface:
+        """Storage for a resource; it costs nothing until it is used. One that is not `cached` needs no closing."""
         ...
 
     def close_storage(self, storage: Interface) -> None:
@@ -87,6 +87,8 @@ class CustomResource:
         self._make_converter = make_converter
         self._converter: Converter | None = None
         self._base: Interface | None = None
+        self._successor: CustomResource | None = None
+        self._ended = False
         self._compiled: dict[str, CompiledVersion] = {}
         self._built: dict[str, _Built] = {}
 
@@ -155,20 +157,36 @@ class CustomResource:
         return found
 
     @property
+    def is_current(self) -> bool:
+        """Whether this is how the definition is served now. Who found an earlier state may still ask for its scopes."""
+        return self._successor is None and not self._ended
+
+    @property
+    def _holder(self) -> CustomResource:
+        """Who holds what has been handed on from state to state."""
+        found = self
+        while found._successor is not None:
+            found = found._successor
+        return found
+
+    @property
     def converter(self) -> Converter:
         """Between its versions."""
-        if self._converter is None:
-            self._converter = self._make_converter(orjson.loads(self.defined.conversion))
-        return self._converter
+        holder = self._holder
+        if holder._converter is None:
+            holder._converter = self._make_converter(orjson.loads(self.defined.conversion))
+        return holder._converter
 
     @property
     def base(self) -> Interface:
-        """Where all its objects are."""
-        if self._base is None:
+        """Where all its objects are. Nobody would close what is opened once it has ended, so that is not cached."""
+        holder = self._holder
+        if holder._base is None:
             from watchkeeper.apiextensions.serving.build import make_codec
 
-            self._base = self.backend.open_storage(self._resource, make_codec(self))
-        return self._base
+            codec = make_codec(holder)
+            holder._base = self.backend.open_storage(self._resource, codec, cached=not holder._ended)
+        return holder._base
 
     @property
     def prefix(self) -> str:
@@ -214,6 +232,7 @@ class CustomResource:
             return frozenset()
         self._base, old._base = old._base, None
         self._converter, old._converter = old._converter, None
+        old._successor = self
         kept = frozenset(v.name for v in self.defined.versions if _same_structure(v, _find(old.defined, v.name)))
         again = not asks_alike(old.defined, self.defined)
         for name in kept:
@@ -233,6 +252,7 @@ class CustomResource:
 
     def close(self) -> None:
         """End its watches and give back what it holds."""
+        self._ended = True
         if self._base is not None:
             self.backend.close_storage(self._base)
             self._base = None
