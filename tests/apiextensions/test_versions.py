@@ -338,12 +338,18 @@ def test_labels_are_the_webhooks_to_change_and_other_metadata_is_not(api: Any, k
     assert (meta["labels"], meta["generation"], meta["uid"]) == ({"x": "y"}, 1, created["metadata"]["uid"])
 
 
-def with_metadata(request: dict[str, Any], **changed: Any) -> dict[str, Any]:
-    """Converted, and with other metadata."""
+def with_change(request: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """Converted, and otherwise."""
     response = convert(request)
     for item in response["convertedObjects"]:
-        item["metadata"] = {**item["metadata"], **changed}
+        item.update(changed)
     return response
+
+
+def with_metadata(request: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """Converted, and with other metadata."""
+    metadata = request["objects"][0]["metadata"]
+    return with_change(request, metadata={**metadata, **changed})
 
 
 @pytest.mark.parametrize(
@@ -357,7 +363,10 @@ def with_metadata(request: dict[str, Any], **changed: Any) -> dict[str, Any]:
             lambda r: {**convert(r), "convertedObjects": r["objects"]},
             "invalid object at index 0: invalid groupVersion (expe",
         ),
+        (lambda r: with_change(r, apiVersion=5), "invalid groupVersion (expected {group}/v2, received )"),
+        (lambda r: with_change(r, apiVersion=None), "invalid groupVersion (expected {group}/v2, received )"),
         (lambda r: with_metadata(r, name="b"), "returned invalid object: must have the same name: a != b"),
+        (lambda r: with_metadata(r, name=5), "returned invalid object: must have the same name: a != "),
         (lambda r: with_metadata(r, labels={"x": 1}), "invalid metadata: metadata.labels[x] must be a string, but is"),
         (lambda r: 500, "an error on the server"),
         (lambda r: 404, "the server could not find the requested resource"),
@@ -370,7 +379,7 @@ def test_what_a_webhook_does_wrong_is_told(api: Any, kit: Any, hook: Hook, answe
     refused = api.call("GET", f"{api.path('v2')}/a")
     assert refused.status == 500
     assert refused.body["message"].startswith(f"conversion webhook for {api.group}/v1, Kind=Widget ")
-    assert words in refused.body["message"]
+    assert words.replace("{group}", api.group) in refused.body["message"]
     assert api.call("GET", f"{one}/a").status == 200
 
 
@@ -380,6 +389,7 @@ def test_what_a_webhook_does_wrong_is_told(api: Any, kit: Any, hook: Hook, answe
         (None, "unexpected end of JSON input"),
         ("x", "json: cannot unmarshal string into Go value of type map[string]interface {}"),
         ({}, "Object 'Kind' is missing in '{}'"),
+        ({"apiVersion": "a/b/c", "kind": "K"}, """Object 'Kind' is missing in '{"apiVersion":"a/b/c","kind":"K"}'"""),
     ],
 )
 def test_what_is_no_object_is_told_as_it_is_read(api: Any, kit: Any, hook: Hook, converted: Any, message: str) -> None:
@@ -395,6 +405,22 @@ def test_a_dry_run_asks_the_webhook_as_a_write_would(api: Any, kit: Any, hook: H
     hook.answer = lambda request: {**convert(request), "result": {"status": "Failure", "message": "cannot"}}
     refused = api.call("POST", f"{api.path('v2')}?dryRun=All", api.widget("b", {"first": "A", "last": "B"}, "v2"))
     assert (refused.status, refused.body["message"].endswith("failed: cannot")) == (500, True)
+
+
+def test_a_dry_run_of_a_change_tells_the_version_that_was_read(api: Any, kit: Any, hook: Hook) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    version = api.call("POST", one, api.widget("a", {"name": "A B"})).body["metadata"]["resourceVersion"]
+    for path in (one, api.path("v2")):
+        shown = api.call("PATCH", f"{path}/a?dryRun=All", {"metadata": {"labels": {"a": "b"}}}, MERGE)
+        assert (shown.status, shown.body["metadata"]["resourceVersion"]) == (200, version)
+
+
+def test_whole_floats_from_a_webhook_are_shown_as_integers(api: Any, kit: Any, hook: Hook) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    api.call("POST", one, api.widget("a", {"name": "A B"}))
+    hook.answer = lambda request: with_change(request, status={"n": [1.0, 1e3, 2.5, 12345678901234567890]})
+    for path in (f"{api.path('v2')}/a", api.path("v2")):
+        assert '"n":[1,1000,2.5,12345678901234567000]' in api.call("GET", path).text.replace("567168", "567000")
 
 
 def test_a_list_shows_what_was_converted_before_and_tells_of_the_first_that_cannot_be(

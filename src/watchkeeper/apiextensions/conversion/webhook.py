@@ -171,15 +171,27 @@ def _require_object(new: Any) -> None:
         raise _failure(
             f"json: cannot unmarshal {_JSON_TYPES[type(new)]} into Go value of type map[string]interface {{}}"
         )
-    if not isinstance(new.get("kind"), str) or not new["kind"]:
+    if not isinstance(new.get("kind"), str) or not new["kind"] or not _is_version(new.get("apiVersion")):
         raise _failure(f"Object 'Kind' is missing in '{go_json(new)}'")
+    if not isinstance(new.get("apiVersion"), str):
+        new["apiVersion"] = ""
+
+
+def _is_version(said: Any) -> bool:
+    """Whether it reads as a group and version; what is no text is as good as none."""
+    try:
+        GroupVersion.parse(said if isinstance(said, str) else "")
+    except ValueError:
+        return False
+    return True
 
 
 def _same_identity(original: Object, new: Object) -> None:
     before, after = original.get("metadata") or {}, new.get("metadata")
     after = after if isinstance(after, dict) else {}
     for key, word in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
-        a, b = before.get(key) or "", after.get(key) or ""
+        a, b = before.get(key) or "", after.get(key)
+        b = b if isinstance(b, str) else ""
         if a != b:
             raise _Refused(f"must have the same {word}: {a} != {b}")
 

@@ -19,7 +19,15 @@ from watchkeeper.storage.interface import Attributes, StoredObject
 Object = dict[str, Any]
 
 
-class CustomCodec(JsonCodec):
+class GoNumbersCodec(JsonCodec):
+    """Writes objects of one kind with numbers as kube-apiserver writes them."""
+
+    def body(self, obj: Object) -> bytes:
+        """The canonical encoding without the head."""
+        return with_digits(b"{" + super().body(obj))[1:]
+
+
+class CustomCodec(GoNumbersCodec):
     """Reads and writes objects of one custom resource at its storage version.
 
     What is read is what the schema of today makes of it, defaults included: that of the version at which it is stored.
@@ -40,10 +48,6 @@ class CustomCodec(JsonCodec):
         super().__init__(gvk, selectable_fields)
         self._foreign: dict[str, JsonCodec] = {}
         self._hub = versions[gvk.version]
-
-    def body(self, obj: Object) -> bytes:
-        """The canonical encoding without the head, with numbers as kube-apiserver writes them."""
-        return with_digits(b"{" + super().body(obj))[1:]
 
     def shown(self, obj: Object, body: bytes) -> tuple[bytes, Attributes]:
         """With the defaults of the storage version, which objects that were sent at another one are stored without."""

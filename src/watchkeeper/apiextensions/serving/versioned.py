@@ -14,9 +14,10 @@ import orjson
 
 from watchkeeper.apiextensions.conversion.interface import Converter
 from watchkeeper.apiextensions.schema.embedded import CoercionError
+from watchkeeper.apiextensions.serving.codec import GoNumbersCodec
 from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.storage.codec import JsonCodec, SelectableFields
+from watchkeeper.storage.codec import SelectableFields
 from watchkeeper.storage.interface import (
     DeleteOptions,
     EventType,
@@ -104,7 +105,7 @@ class VersionedStorage:
     ) -> None:
         """`same_fields`: field selectors of this version can be answered by what `base` knows of stored objects."""
         self.base = base
-        self.codec = JsonCodec(shown.gvk, selectable_fields)
+        self.codec = GoNumbersCodec(shown.gvk, selectable_fields)
         self._stored = stored
         self._shown = shown
         self._converter = converter
@@ -209,6 +210,8 @@ class VersionedStorage:
         self._stored.default(stored)
         shown = await self._converter.convert(stored, self._shown.gvk.group_version)
         _prune(self._shown, shown)
+        if version := obj["metadata"].get("resourceVersion"):
+            shown["metadata"]["resourceVersion"] = version
         return shown
 
     # -- storage.Interface ----------------------------------------------------------------------------------------
