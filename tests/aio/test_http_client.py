@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from watchkeeper.aio.dial import dial_problem
-from watchkeeper.aio.http_client import HttpError, JsonPoster, ResolveError
+from watchkeeper.aio.http_client import BrokenAnswer, HttpError, JsonPoster, ResolveError
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -82,8 +82,10 @@ def test_bodies_come_whole_in_chunks_or_until_the_end() -> None:
     [
         (b"", "EOF"),
         (b"nonsense\r\n\r\n", 'net/http: HTTP/1.x transport connection broken: malformed HTTP response "nonsense"'),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", "net/http: HTTP/1.x transport connection broken: "),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", "EOF"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+            'net/http: HTTP/1.x transport connection broken: bad Content-Length "many"',
+        ),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", "the answer has more than 100 bytes"),
     ],
 )
@@ -100,6 +102,37 @@ def test_what_is_no_answer_is_said_to_be_none(answer: bytes, said: str) -> None:
         assert str(raised.value).startswith(f'Post "http://127.0.0.1:{port}/p": {said}')
 
     with_server(serve, use)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"Content-Length: 10\r\n\r\nshort", "unexpected EOF"),
+        (b"Transfer-Encoding: chunked\r\n\r\n5\r\nabc", "unexpected EOF"),
+        (b"Transfer-Encoding: chunked\r\n\r\nzz\r\nabc", "invalid byte in chunk length"),
+        (b"Content-Length: 10\r\n\r\nslow", "context deadline exceeded"),
+    ],
+)
+def test_an_answer_without_its_end_is_told_from_none(answer: bytes, said: str) -> None:
+    requests: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for given in (OK, b"HTTP/1.1 200 OK\r\n" + answer):
+            requests.append((await read_request(reader))[0])
+            writer.write(given)
+        if said.startswith("context"):
+            await reader.read()
+        writer.close()
+
+    async def use(port: int) -> None:
+        poster = JsonPoster(f"http://127.0.0.1:{port}/p")
+        await poster.post(b"{}", timeout=5)
+        with pytest.raises(BrokenAnswer) as raised:
+            await poster.post(b"{}", timeout=0.2)
+        assert str(raised.value) == said
+
+    with_server(serve, use)
+    assert len(requests) == 2
 
 
 def test_a_server_without_tls_is_told_from_one_with_another_certificate() -> None:

@@ -31,12 +31,20 @@ class HttpError(Exception):
     """No answer came; the message tells why."""
 
 
+class BrokenAnswer(HttpError):
+    """An answer began and did not come to its end; the message tells why, and does not say of whom."""
+
+
 class ResolveError(Exception):
     """Nobody knows where to connect to; the message tells why."""
 
 
 class _Failed(Exception):
     """Why no answer came; `_ask` says to whom."""
+
+
+class _Unfinished(Exception):
+    """Why an answer has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,13 @@ class HttpAnswer:
     headers: dict[str, str]
     """By name in lower case."""
     body: bytes
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far an exchange has come."""
+
+    in_body: bool = False
 
 
 @dataclass(slots=True)
@@ -122,12 +137,17 @@ class JsonPoster:
         return await self._ask("Get", None, "", timeout)
 
     async def _ask(self, verb: str, body: bytes | None, suffix: str, timeout: float) -> HttpAnswer:
+        progress = _Progress()
         try:
             async with asyncio.timeout(timeout):
-                return await self._answered(body, suffix)
+                return await self._answered(body, suffix, progress)
         except _Failed as problem:
             raise HttpError(f'{verb} "{self.url}{suffix}": {problem}') from problem
+        except _Unfinished as problem:
+            raise BrokenAnswer(str(problem)) from problem
         except TimeoutError:
+            if progress.in_body:
+                raise BrokenAnswer("context deadline exceeded") from None
             raise HttpError(f'{verb} "{self.url}{suffix}": context deadline exceeded') from None
 
     def close(self) -> None:
@@ -137,11 +157,11 @@ class JsonPoster:
             connection.close()
         self._idle.clear()
 
-    async def _answered(self, body: bytes | None, suffix: str) -> HttpAnswer:
+    async def _answered(self, body: bytes | None, suffix: str, progress: _Progress) -> HttpAnswer:
         while True:
             connection = self._idle.pop() if self._idle else await self._connect()
             try:
-                return await self._exchange(connection, body, suffix)
+                return await self._exchange(connection, body, suffix, progress)
             except (OSError, EOFError) as problem:
                 connection.close()
                 # A kept connection may have been closed meanwhile; a fresh one tells the truth.
@@ -193,13 +213,25 @@ class JsonPoster:
             return "certificate has expired or is not yet valid"
         return text
 
-    async def _exchange(self, connection: _Connection, body: bytes | None, suffix: str) -> HttpAnswer:
+    async def _exchange(
+        self, connection: _Connection, body: bytes | None, suffix: str, progress: _Progress
+    ) -> HttpAnswer:
         connection.writer.write(self._request(body, suffix))
         await connection.writer.drain()
         status, headers = await self._read_head(connection.reader)
         while status in (100, 102, 103):
             status, headers = await self._read_head(connection.reader)
-        answer = HttpAnswer(status, headers, await self._read_body(connection.reader, status, headers))
+        length = _length_of(headers)
+        progress.in_body = True
+        try:
+            content = await self._read_body(connection.reader, status, headers, length)
+        except EOFError as problem:
+            raise _Unfinished("unexpected EOF") from problem
+        except OSError as problem:
+            raise _Unfinished(_os_text(problem)) from problem
+        except ValueError as problem:
+            raise _Unfinished("invalid byte in chunk length") from problem
+        answer = HttpAnswer(status, headers, content)
         if self._closed or len(self._idle) >= _MAX_IDLE or not _leaves_open(headers):
             connection.close()
         else:
@@ -239,19 +271,20 @@ class JsonPoster:
                 headers[name.strip().lower()] = value.strip()
         return int(parts[1]), headers
 
-    async def _read_body(self, reader: asyncio.StreamReader, status: int, headers: dict[str, str]) -> bytes:
+    async def _read_body(
+        self, reader: asyncio.StreamReader, status: int, headers: dict[str, str], length: int | None
+    ) -> bytes:
         if status in (204, 304):
             return b""
         if headers.get("transfer-encoding", "").lower() == "chunked":
             return await self._read_chunks(reader)
-        length = headers.get("content-length")
         if length is None:
             body = await reader.read(self._max_body + 1)
             while chunk := await reader.read(self._max_body + 1 - len(body)):
                 body += chunk
             return self._bounded(body, len(body))
-        self._bounded(b"", int(length))
-        return await reader.readexactly(int(length))
+        self._bounded(b"", length)
+        return await reader.readexactly(length)
 
     async def _read_chunks(self, reader: asyncio.StreamReader) -> bytes:
         pieces: list[bytes] = []
@@ -272,6 +305,16 @@ class JsonPoster:
         if size > self._max_body:
             raise _Failed(f"the answer has more than {self._max_body} bytes")
         return body
+
+
+def _length_of(headers: Mapping[str, str]) -> int | None:
+    """How long an answer says that it is."""
+    text = headers.get("content-length")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise _Failed(f'net/http: HTTP/1.x transport connection broken: bad Content-Length "{text}"')
+    return int(text)
 
 
 def _os_text(problem: OSError) -> str:

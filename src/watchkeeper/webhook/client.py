@@ -6,7 +6,7 @@ import asyncio
 import math
 import ssl
 
-from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster, trusting
+from watchkeeper.aio.http_client import BrokenAnswer, HttpAnswer, HttpError, JsonPoster, trusting
 from watchkeeper.runtime.x509 import authorities, authorities_fault
 from watchkeeper.webhook.client_config import ClientConfig
 from watchkeeper.webhook.credentials import Credential
@@ -85,6 +85,9 @@ class Client:
     async def _send(self, body: bytes, query: str, seconds: float) -> HttpAnswer:
         try:
             return await self._poster.post(body, timeout=seconds, query=query)
+        except BrokenAnswer as problem:
+            text = f"unexpected error when reading response body. Please retry. Original error: {problem}"
+            raise WebhookError(text) from problem
         except (HttpError, OSError) as problem:
             raise WebhookError(str(problem)) from problem
 

@@ -68,7 +68,7 @@ class WebhookConverter:
             converted = _converted_objects(read_review(content, expected, _schema(version)), expected, uid)
         except (WebhookError, _Refused) as problem:
             why = str(problem)
-            if why.endswith(_TIMED_OUT):
+            if why.startswith("Post ") and why.endswith(_TIMED_OUT):
                 why += " (Client.Timeout exceeded while awaiting headers)"
             raise _failure(f"conversion webhook for {kind} failed: {why}") from problem
         if len(converted) != 1:
