@@ -10,7 +10,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 from watchkeeper.aio.certificate_names import MISMATCHES, name_problem
 from watchkeeper.aio.dial import dial_text
@@ -19,6 +19,9 @@ _MAX_IDLE = 4
 _MAX_HEADER_BYTES = 64 * 1024
 _IN_QUERY = "%/:@!$&'()*+,;=~?"
 _DEFAULT_PORTS = {"https": 443, "http": 80}
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MAX_REDIRECTS = 10
+"""Where the tenth request is led elsewhere, too, it is given up, as by Go's client."""
 _PLAIN_HTTP = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"})
 """What OpenSSL calls it when the other side does not speak TLS."""
 
@@ -85,6 +88,12 @@ def trusting(authorities: str | bytes) -> ssl.SSLContext:
     return context
 
 
+def redirected(answer: HttpAnswer, url: str) -> str | None:
+    """Where else an answer from a URL says to ask, None for nowhere."""
+    location = answer.headers.get("location")
+    return urljoin(url, location) if location and answer.status in _REDIRECTS else None
+
+
 class JsonPoster:
     """Posts to one URL, or gets it. `max_body` bounds the bytes of an answer."""
 
@@ -125,8 +134,10 @@ class JsonPoster:
     def __repr__(self) -> str:
         return f"<JsonPoster {self.url}, {len(self._idle)} idle>"
 
-    async def post(self, body: bytes, *, timeout: float, query: str = "") -> HttpAnswer:
+    async def post(self, body: bytes | None, *, timeout: float, query: str = "") -> HttpAnswer:
         """The answer to one POST; `timeout` in seconds covers all of it.
+
+        Without a body it is asked by a GET, as a POST goes on that was sent elsewhere.
 
         `query` is put behind the URL's path where the URL has no query of its own. Raises HttpError.
         """

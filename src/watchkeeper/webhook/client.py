@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 import ssl
+from urllib.parse import urlsplit
 
-from watchkeeper.aio.http_client import BrokenAnswer, HttpAnswer, HttpError, JsonPoster, trusting
+from watchkeeper.aio.http_client import (
+    MAX_REDIRECTS,
+    BrokenAnswer,
+    HttpAnswer,
+    HttpError,
+    JsonPoster,
+    redirected,
+    trusting,
+)
 from watchkeeper.runtime.x509 import authorities, authorities_fault
 from watchkeeper.webhook.client_config import ClientConfig
 from watchkeeper.webhook.credentials import Credential
@@ -14,6 +24,8 @@ from watchkeeper.webhook.services import ServiceResolver
 from watchkeeper.webhook.status import error_of
 
 _RETRIES = 10
+_KEEP_BODY = frozenset({307, 308})
+"""What leads elsewhere with all that was sent; others are followed by a GET."""
 _TIMED_OUT = "context deadline exceeded"
 
 
@@ -47,14 +59,16 @@ class Client:
         if service is None and not config.url:
             raise WebhookError("webhook configuration must have either service or URL", 500)
         resolver = services or ServiceResolver(None)
+        self._elsewhere = functools.partial(
+            JsonPoster, ssl_context=context, server_name=service.host if service is not None else None
+        )
+        self._here = functools.partial(
+            self._elsewhere,
+            headers=credential.request_headers if credential is not None else None,
+            resolve=None if service is None else lambda: resolver.resolve(service),
+        )
         try:
-            self._poster = JsonPoster(
-                config.address,
-                ssl_context=context,
-                headers=credential.request_headers if credential is not None else None,
-                server_name=service.host if service is not None else None,
-                resolve=None if service is None else lambda: resolver.resolve(service),
-            )
+            self._poster = self._here(config.address)
         except ValueError as problem:
             raise WebhookError(f"Unparsable URL: {problem}", 500) from problem
 
@@ -84,12 +98,37 @@ class Client:
 
     async def _send(self, body: bytes, query: str, seconds: float) -> HttpAnswer:
         try:
-            return await self._poster.post(body, timeout=seconds, query=query)
+            return await self._answered(body, query, seconds)
         except BrokenAnswer as problem:
             text = f"unexpected error when reading response body. Please retry. Original error: {problem}"
             raise WebhookError(text) from problem
         except (HttpError, OSError) as problem:
             raise WebhookError(str(problem)) from problem
+
+    async def _answered(self, body: bytes | None, query: str, seconds: float) -> HttpAnswer:
+        """The answer of the webhook, or of where it leads to. Raises HttpError, OSError."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        answer = await self._poster.post(body, timeout=seconds, query=query)
+        url = f"{self._poster.url}?{query}"
+        for _ in range(MAX_REDIRECTS - 1):
+            if (elsewhere := redirected(answer, url)) is None:
+                return answer
+            body = body if answer.status in _KEEP_BODY else None
+            same = urlsplit(elsewhere)[:2] == urlsplit(self._poster.url)[:2]
+            url = elsewhere
+            try:
+                poster = (self._here if same else self._elsewhere)(url)
+            except ValueError as problem:
+                scheme = urlsplit(url).scheme
+                raise HttpError(f'Post "{url}": unsupported protocol scheme "{scheme}"') from problem
+            try:
+                answer = await poster.post(body, timeout=max(end - loop.time(), 0.0))
+            finally:
+                poster.close()
+        if redirected(answer, url) is None:
+            return answer
+        raise HttpError(f'Post "{url}": stopped after {MAX_REDIRECTS} redirects')
 
     def close(self) -> None:
         """Close idle connections. What is being posted goes on."""

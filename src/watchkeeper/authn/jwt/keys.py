@@ -8,12 +8,11 @@ import logging
 import ssl
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urljoin
 
 import orjson
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
-from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster, trusting
+from watchkeeper.aio.http_client import MAX_REDIRECTS, HttpAnswer, HttpError, JsonPoster, redirected, trusting
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.jwt.issuer import Issuer
 from watchkeeper.meta.field import go_quote
@@ -27,8 +26,6 @@ _TIMEOUT_SECONDS = 30.0
 _REFETCH_SECONDS = 1.0
 """So long it takes at least until keys are fetched again, whatever tokens name: anybody can name anything."""
 _MAX_BODY = 4 * 1024 * 1024
-_MAX_REDIRECTS = 10
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _WELL_KNOWN = "/.well-known/openid-configuration"
 
 
@@ -134,10 +131,10 @@ class KeySet:
     async def _get(self, url: str) -> tuple[dict[str, Any], bytes]:
         """The object at a URL, or where that leads to, and the text that it stands in."""
         answer = await self._answer(url)
-        for _ in range(_MAX_REDIRECTS):
-            if answer.status not in _REDIRECTS or not (location := answer.headers.get("location")):
+        for _ in range(MAX_REDIRECTS - 1):
+            if (elsewhere := redirected(answer, url)) is None:
                 break
-            url = urljoin(url, location)
+            url = elsewhere
             answer = await self._answer(url)
         if answer.status != 200:
             raise KeysUnavailable(f"{answer.status}: {answer.body[:512].decode(errors='replace')}")
