@@ -90,7 +90,8 @@ class FleetController:
 
     async def _tell(self, fleet: Object, servers: list[Object]) -> None:
         ready = sum(1 for s in servers if (s.get("status") or {}).get("phase") == "Ready")
-        status = {"replicas": len(servers), "ready": ready}
+        # What others have written there stays.
+        status = {**(fleet.get("status") or {}), "replicas": len(servers), "ready": ready}
         if fleet.get("status") != status:
             client = await self._client.of_kind(GROUP_VERSION, "Fleet", namespace=fleet["metadata"]["namespace"])
             new = copy.deepcopy(fleet)

@@ -6,7 +6,7 @@ import datetime
 import enum
 import http.client
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -396,3 +396,67 @@ def test_what_cannot_be_installed_or_found_is_told_at_start(tmp_path: Path) -> N
         load_app("json:registry")
     with pytest.raises(LoadError, match="No module named"):
         load_app("no_such_module:registry")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema"),
+    [
+        (Literal["a", 1], {"x-kubernetes-int-or-string": True, "enum": ["a", 1]}),
+        (Literal[True], {"type": "boolean", "enum": [True]}),
+        (Literal[2, 1], {"type": "integer", "enum": [2, 1]}),
+        (Literal["a", True], {"x-kubernetes-preserve-unknown-fields": True}),
+    ],
+)
+def test_choices_of_a_dataclass_have_the_type_of_their_values(annotation: Any, schema: Any) -> None:
+    made = make_dataclass("Made", [("x", annotation), ("later", str, field(init=False))])
+    found = model_of(made).schema()
+    assert (found["properties"], found["required"]) == ({"x": schema}, ["x"])
+    assert model_of(made).load({"x": 1}).x == 1
+
+
+APP = """\
+from dataclasses import dataclass
+from typing import Annotated
+from watchkeeper.kinds import Column, Registry
+
+registry = Registry()
+
+
+{}
+@dataclass
+class Order:
+    amount: Annotated[int, {}] = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "keywords", "told"),
+    [
+        ("@registry.kind('a.io/v1')", "{'minimun': 1}", 'unknown field "spec.versions[0].schema.openAPIV3Schema.'),
+        ("@registry.kind('a.io/v1')", "{'minimum': '1'}", "cannot unmarshal string into Go struct field"),
+        ("@registry.kind('a.io/v1')", "{'minimum': 5}", "in body should be greater than or equal to 5"),
+        ("@registry.kind('apps/v1')", "{}", "should be a domain with at least one dot"),
+        ("@registry.kind", "{}", 'kind() takes an apiVersion: @registry.kind("shop.example.com/v1")'),
+        ("@registry.knid('a.io/v1')", "{}", "'Registry' object has no attribute 'knid'"),
+    ],
+)
+def test_what_is_declared_wrongly_is_told_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, declared: str, keywords: str, told: str
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file = tmp_path / "declared_wrongly.py"
+    file.write_text(APP.format(declared, keywords))
+    with pytest.raises(LoadError) as refused:
+        load_app("declared_wrongly:registry")
+    text = str(refused.value)
+    assert told in text
+    assert text.endswith(f" ({file}, line 8)")
+
+
+def test_an_import_that_fails_is_told_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file = tmp_path / "importing_wrongly.py"
+    file.write_text("\nimport no_such_module\n")
+    with pytest.raises(LoadError) as refused:
+        load_app("importing_wrongly:registry")
+    assert str(refused.value) == f"importing_wrongly:registry: No module named 'no_such_module' ({file}, line 2)"

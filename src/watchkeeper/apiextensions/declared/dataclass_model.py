@@ -81,8 +81,13 @@ def _schema_of(kind: Any, inside: tuple[Any, ...]) -> Json:
 
 
 def _values(values: list[Any]) -> Json:
-    kind = "string" if all(isinstance(v, str) for v in values) else "integer"
-    return {"type": kind, "enum": values}
+    kinds = {type(value) for value in values}
+    if kinds == {str, int}:
+        return {"x-kubernetes-int-or-string": True, "enum": values}
+    for kind, name in ((str, "string"), (bool, "boolean"), (int, "integer")):
+        if kinds == {kind}:
+            return {"type": name, "enum": values}
+    return dict(ANYTHING)
 
 
 def _union(kinds: tuple[Any, ...], inside: tuple[Any, ...]) -> Json:
@@ -104,7 +109,7 @@ def _object(cls: Any, inside: tuple[Any, ...]) -> Json:
     hints = typing.get_type_hints(cls, include_extras=True)
     properties: dict[str, Json] = {}
     required: list[str] = []
-    for each in dataclasses.fields(cls):
+    for each in _given(cls):
         properties[each.name] = found = _schema_of(hints[each.name], inside)
         default = _default(each)
         if default is ...:
@@ -118,6 +123,11 @@ def _object(cls: Any, inside: tuple[Any, ...]) -> Json:
     if required:
         schema["required"] = required
     return schema if properties else {"type": "object", **ANYTHING}
+
+
+def _given(cls: Any) -> list[dataclasses.Field[Any]]:
+    """The fields that instances are made with."""
+    return [each for each in dataclasses.fields(cls) if each.init]
 
 
 def _default(each: dataclasses.Field[Any]) -> Json:
@@ -181,7 +191,7 @@ def _instance(cls: Any, data: Json, path: str) -> Any:
     hints = typing.get_type_hints(cls, include_extras=True)
     given = {
         each.name: _load(hints[each.name], data[each.name], f"{path}.{each.name}" if path else each.name)
-        for each in dataclasses.fields(cls)
+        for each in _given(cls)
         if each.name in data
     }
     try:

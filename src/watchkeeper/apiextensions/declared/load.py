@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import watchkeeper
 from watchkeeper.apiextensions.declared.registry import Registry
 from watchkeeper.apiextensions.definition.model import KIND
 from watchkeeper.runtime.yaml import YamlError, load_yaml
@@ -17,6 +18,7 @@ from watchkeeper.runtime.yaml import YamlError, load_yaml
 Object = dict[str, Any]
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_PACKAGE = Path(watchkeeper.__file__).parent
 _DOCUMENT = re.compile(rb"^---(?:[ \t].*)?$", re.MULTILINE)
 
 
@@ -33,8 +35,6 @@ def load_app(reference: str) -> Registry:
         sys.path.insert(0, "")
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise LoadError(f"{reference}: {error}") from error
     except Exception as error:
         raise LoadError(f"{reference}: {_what_went_wrong(error)}") from error
     found = getattr(module, attribute, None)
@@ -47,11 +47,18 @@ def load_app(reference: str) -> Registry:
 def _what_went_wrong(error: Exception) -> str:
     """In one line: what was raised, and by which line of the application."""
     said = str(error).partition("\n")[0]
-    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)
+    name = type(error).__name__
+    text = said if isinstance(error, ImportError) else f"{name}: {said}" if said else name
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_file() and not _is_ours(f)]
     if isinstance(error, SyntaxError) or not frames:
         return text
     return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})"
+
+
+def _is_ours(frame: traceback.FrameSummary) -> bool:
+    """Whether a line is watchkeeper's or the import system's."""
+    file = Path(frame.filename)
+    return file.is_relative_to(_PACKAGE) or file == Path(importlib.__file__)
 
 
 def load_definitions(path: Path) -> list[Object]:

@@ -17,12 +17,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import orjson
+
 from watchkeeper.apiextensions.declared.models import Model, described, model_of
 from watchkeeper.apiextensions.serving.defined import Defined, read_defined
 from watchkeeper.apiextensions.serving.hooks import Hooks
 from watchkeeper.meta.gvk import GroupVersion
 
 Object = dict[str, Any]
+_DEFINITION = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
 T = TypeVar("T", bound=type)
 
 
@@ -99,6 +102,8 @@ class Registry:
         `status`: a class of the same sort, or True for any content; it is written through its own subresource. `scale`
         has specReplicasPath and statusReplicasPath. `strategy`: an object with any of the methods of `Strategy`.
         """
+        if not isinstance(api_version, str):
+            raise TypeError('kind() takes an apiVersion: @registry.kind("shop.example.com/v1")')
         version = GroupVersion.parse(api_version)
         if not version.group:
             raise ValueError(f"{api_version!r} names no group, such as shop.example.com/v1")
@@ -192,7 +197,12 @@ def _definition(group: str, names: Object, scope: str, entry: Object) -> Object:
 def _check(definition: Object) -> None:
     """Raises ValueError for a kind that could not be defined otherwise either."""
     from watchkeeper.apiextensions.definition.validation import definition_errors
+    from watchkeeper.apis.schema_data import schema_data
+    from watchkeeper.runtime.unmarshal import unmarshal
 
-    found = definition_errors(definition)
+    found: list[str] = []
+    # A keyword that nobody knows would hold nobody to anything.
+    unmarshal(schema_data().definitions[_DEFINITION], orjson.loads(orjson.dumps(definition)), found)
+    found = found or [str(error) for error in definition_errors(definition)]
     if found:
-        raise ValueError(f"{definition['metadata']['name']}: {'; '.join(map(str, found))}")
+        raise ValueError(f"{definition['metadata']['name']}: {'; '.join(found)}")
