@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from watchkeeper import __version__
 from watchkeeper.server.arguments import (
@@ -18,6 +19,10 @@ from watchkeeper.server.arguments import (
     storage_options,
 )
 from watchkeeper.server.errors import StartupError
+from watchkeeper.server.output import write_out
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -25,6 +30,7 @@ EXIT_USAGE = 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line. Returns the exit code: 0 done, 1 failed (one line on standard error says why), 2 usage."""
+    _keep_standard_streams()
     try:
         parsed = parser(os.environ).parse_args(argv)
         run: Callable[[argparse.Namespace], int] = parsed.run
@@ -36,9 +42,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_FAILED
 
 
+def _keep_standard_streams() -> None:
+    """Whoever has closed them means nobody to read or write there: not the files and sockets opened next, either."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
 def parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     """The parser of all subcommands. Raises UsageError for what stands in the environment and cannot be read."""
-    top = argparse.ArgumentParser(prog="watchkeeper", description="A Kubernetes-compatible API server.")
+    top = _Parser(prog="watchkeeper", description="A Kubernetes-compatible API server.")
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="the same as the command version")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
@@ -58,7 +73,7 @@ def parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     return top
 
 
-def _add_transfer(commands: argparse._SubParsersAction[argparse.ArgumentParser], environ: Mapping[str, str]) -> None:
+def _add_transfer(commands: argparse._SubParsersAction[_Parser], environ: Mapping[str, str]) -> None:
     exporting = commands.add_parser("export", help="write objects as manifests that another server takes")
     which = exporting.add_mutually_exclusive_group()
     which.add_argument(
@@ -94,7 +109,7 @@ def _import(parsed: argparse.Namespace) -> int:
     return run_import(parsed)
 
 
-def _add_db(commands: argparse._SubParsersAction[argparse.ArgumentParser], environ: Mapping[str, str]) -> None:
+def _add_db(commands: argparse._SubParsersAction[_Parser], environ: Mapping[str, str]) -> None:
     db = commands.add_parser("db", help="look after a SQLite database whose server is stopped")
     actions = db.add_subparsers(metavar="ACTION", required=True)
     for name, text in (
@@ -122,6 +137,16 @@ def _serve(parsed: argparse.Namespace) -> int:
     return serve(options)
 
 
+class _Parser(argparse.ArgumentParser):
+    """One whose help may go nowhere, as all output may. Those of subcommands are of this class, too."""
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        if file is None:
+            write_out(self.format_help())
+        else:
+            super().print_help(file)
+
+
 class _ShowVersion(argparse.Action):
     """Prints the version and ends, as other programs' --version does."""
 
@@ -133,7 +158,7 @@ def _version(parsed: argparse.Namespace) -> int:
     from watchkeeper.server.version import version_info
 
     info = version_info()
-    print(f"watchkeeper {__version__} (Kubernetes {info['major']}.{info['minor']}, {info['goVersion']})")
+    write_out(f"watchkeeper {__version__} (Kubernetes {info['major']}.{info['minor']}, {info['goVersion']})\n")
     return 0
 
 
@@ -143,7 +168,7 @@ def _kubeconfig(parsed: argparse.Namespace) -> int:
         text = path.read_text()
     except OSError as error:
         raise StartupError(f"cannot read {path}: {error.strerror}; has a server been started there?") from error
-    sys.stdout.write(text)
+    write_out(text)
     return 0
 
 

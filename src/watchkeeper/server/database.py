@@ -9,6 +9,7 @@ from pathlib import Path
 from watchkeeper.kv.errors import KVError
 from watchkeeper.kv.sqlite import maintenance
 from watchkeeper.server.errors import StartupError
+from watchkeeper.server.output import write_out
 
 
 def run_action(action: str, path: Path, *, revision: int = 0, target: Path | None = None) -> int:
@@ -16,12 +17,12 @@ def run_action(action: str, path: Path, *, revision: int = 0, target: Path | Non
     try:
         if action == "check":
             return _check(path)
-        for line in _lines(action, path, revision, target):
-            print(line)
+        lines = _lines(action, path, revision, target)
     except KVError as error:
         raise StartupError(str(error)) from error
     except OSError as error:
         raise StartupError(f"{path}: {error.strerror or error}") from error
+    write_out("".join(f"{line}\n" for line in lines))
     return 0
 
 
@@ -43,5 +44,5 @@ def _check(path: Path) -> int:
     problems = maintenance.check(path)
     for problem in problems:
         print(problem, file=sys.stderr)
-    print(f"{path}: {'damaged' if problems else 'sound'}")
+    write_out(f"{path}: {'damaged' if problems else 'sound'}\n")
     return 1 if problems else 0

@@ -8,12 +8,12 @@ import logging
 import os
 import shlex
 import signal
-import sys
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.huge_pages import HugePages
 from watchkeeper.server.logs import configure_logging
 from watchkeeper.server.options import ServeOptions
+from watchkeeper.server.output import OutputError, write_out
 from watchkeeper.server.server import Server
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,9 @@ def _on_signal(stop: asyncio.Event) -> None:
 
 def _announce(server: Server) -> None:
     """Tell how to reach the server, in a line for a shell in any directory; standard output carries nothing else."""
-    for url in server.urls:
-        print(f"serving on {url}")
-    print(f"export KUBECONFIG={shlex.quote(str(server.kubeconfig.absolute()))}")
-    sys.stdout.flush()
+    lines = [f"serving on {url}\n" for url in server.urls]
+    lines.append(f"export KUBECONFIG={shlex.quote(str(server.kubeconfig.absolute()))}\n")
+    try:
+        write_out("".join(lines))
+    except OutputError as error:
+        log.warning("%s; it would have told: %s", error, "".join(lines).strip().replace("\n", "; "))

@@ -169,6 +169,9 @@ def vacuum(path: Path) -> tuple[int, int]:
         file.close()
 
 
+_UNWRITABLE = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
+
+
 def backup(path: Path, target: Path) -> None:
     """Write a copy of one state of the store to the new file `target`, which appears only when it is complete.
 
@@ -181,7 +184,11 @@ def backup(path: Path, target: Path) -> None:
     def copy(connection: sqlite3.Connection) -> None:
         _require_sound(connection, path)
         os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        connection.execute("VACUUM INTO ?", (str(partial),))
+        try:
+            connection.execute("VACUUM INTO ?", (str(partial),))
+        except sqlite3.Error as error:
+            # The store is only read: what cannot be written is the copy.
+            raise translate(error, target if error.sqlite_errorcode in _UNWRITABLE else path) from error
 
     try:
         _reading(path, copy)

@@ -13,6 +13,7 @@ from typing import Any
 
 from watchkeeper.apis.validation.names import is_path_segment_name
 from watchkeeper.runtime.yaml import YamlError, dump_yaml, load_yaml
+from watchkeeper.server.output import write_out
 from watchkeeper.server.transfer.interface import Object, TransferError, counted, tell
 from watchkeeper.server.transfer.order import group_kind, place
 
@@ -30,7 +31,7 @@ def write_manifests(objects: Iterable[Object], target: str, *, private: bool) ->
     ordered = sorted(objects, key=place)
     try:
         if target == "-":
-            sys.stdout.write(_text(ordered, ".yaml"))
+            write_out(_text(ordered, ".yaml"))
         elif target.endswith(SUFFIXES) or _is_no_directory(Path(target)):
             _write(Path(target), _text(ordered, Path(target).suffix), private=private)
         else:
