@@ -127,9 +127,9 @@ class KindBehavior:
     annotations_of_fields: tuple[str, ...] = ()
     """Annotations in which a version carries what the internal type has a field for: whole objects show them, their
     metadata alone does not."""
-    fill_bookmark: Callable[[Object], None] | None = None
-    """Change an object that nobody has set anything of, in place, to what bookmarks show: the internal type has values
-    where a version has none."""
+    fill_blank: Callable[[Object], None] | None = None
+    """Change an object that nobody has set anything of, in place, to what bookmarks and rehearsed deletions show: the
+    internal type has values where a version has none."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -173,8 +173,8 @@ class Renderer:
         if not scope.kind.builtin:
             return body
         obj = scope.kind.decode(body, None)
-        if scope.behavior.fill_bookmark is not None:
-            scope.behavior.fill_bookmark(obj)
+        if scope.behavior.fill_blank is not None:
+            scope.behavior.fill_blank(obj)
         return obj
 
 

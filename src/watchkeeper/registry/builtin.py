@@ -154,9 +154,18 @@ class BuiltinRegistry:
             ttl=self._event_ttl if resource == GroupResource("", "events") else None,
             returns_deleted_object=resource in _RETURNS_DELETED,
             hooks=self._options.hooks.get(resource),
+            make_blank=lambda: self._blank(hub),
         )
         make = self._options.stores.get(resource) or _STORES.get(resource, Store)
         return make(config)
+
+    def _blank(self, hub: GroupVersionKind) -> Object:
+        empty: Object = {"apiVersion": hub.api_version, "kind": hub.kind, "metadata": {}}
+        blank = self._scheme.kind(hub).decode(empty, None)
+        fill = self.behavior(hub).fill_blank
+        if fill is not None:
+            fill(blank)
+        return blank
 
     def _event_ttl(self, _obj: Object) -> int:
         return self._options.event_ttl

@@ -45,7 +45,8 @@ async def _try_delete(store: StoredResource, key: str, options: DeleteOptions) -
         return _deleted_answer(store, current, obj), False
     marked: StoredObject | Object | None = None
     unheld = decision.outcome is deletion.Outcome.REMOVE
-    if not unheld:
+    freed = False
+    if not unheld or obj["metadata"].get("finalizers"):
         marked, outcome = await _mark(store, key, options)
         if outcome is deletion.Outcome.MARK:
             return marked, False
@@ -53,8 +54,10 @@ async def _try_delete(store: StoredResource, key: str, options: DeleteOptions) -
             return _deleted_answer(store, marked, _as_dict(marked)), False
         if outcome is deletion.Outcome.MARK_AND_REMOVE and options.dry_run:
             return _deleted_answer(store, marked, _as_dict(marked)), True
-        unheld = outcome is deletion.Outcome.REMOVE
-    return await _remove(store, key, options, marked, unheld=unheld)
+        unheld = freed = outcome is deletion.Outcome.REMOVE
+    if freed and options.dry_run:
+        return store.blank(), True
+    return await _remove(store, key, options, marked, unheld=unheld, freed=freed)
 
 
 async def _mark(
@@ -84,9 +87,19 @@ async def _mark(
 
 
 async def _remove(
-    store: StoredResource, key: str, options: DeleteOptions, marked: StoredObject | Object | None, *, unheld: bool
+    store: StoredResource,
+    key: str,
+    options: DeleteOptions,
+    marked: StoredObject | Object | None,
+    *,
+    unheld: bool,
+    freed: bool,
 ) -> tuple[Result, bool]:
-    """Take an object out. `unheld`: nothing held it, and nothing marks it, so that must still be so at the end."""
+    """Take an object out. `unheld`: nothing held it, and nothing marks it, so that must still be so at the end.
+
+    `freed`: what held it were finalizers that the options take off. The reference compares a version that such a
+    deletion asks for with that of the update which it did without: with none, so that it never holds.
+    """
     validate = options.validate
     checked: Object = {}
 
@@ -101,7 +114,9 @@ async def _remove(
                 raise _Held
 
     version = options.resource_version
-    if isinstance(marked, StoredObject) and version is not None:
+    if freed and version is not None:
+        version = ""
+    elif isinstance(marked, StoredObject) and version is not None:
         version = str(marked.resource_version)
     preconditions = storage.Preconditions(uid=options.uid, resource_version=version)
     if options.dry_run:
@@ -117,7 +132,7 @@ async def _remove(
         removed = marked
     obj = removed.data()
     after_delete(store, obj)
-    return _deleted_answer(store, removed, obj, before=marked), True
+    return _deleted_answer(store, removed, obj), True
 
 
 def after_delete(store: StoredResource, obj: Object) -> None:
@@ -150,12 +165,10 @@ async def delete_unreadable(store: StoredResource, key: str, name: str, options:
     )
 
 
-def _deleted_answer(
-    store: StoredResource, stored: StoredObject | Object, obj: Object, before: StoredObject | Object | None = None
-) -> Result:
+def _deleted_answer(store: StoredResource, stored: StoredObject | Object, obj: Object) -> Result:
     """What a DELETE returns: the object, for kinds that return it, else a Status that names it."""
     if store.returns_deleted_object:
-        return before if before is not None else stored
+        return stored
     meta = obj["metadata"]
     details = {"name": meta.get("name", ""), "kind": store.resource.resource, "uid": meta.get("uid", "")}
     if store.resource.group:

@@ -33,6 +33,8 @@ class StoreConfig:
     """Seconds until a stored object vanishes, 0 for never."""
     returns_deleted_object: bool = False
     hooks: Hooks | None = None
+    make_blank: Callable[[], Object] | None = None
+    """Makes an object with nothing in it, as its kind encodes it."""
 
 
 class StoredResource:
@@ -48,9 +50,16 @@ class StoredResource:
         self.returns_deleted_object = config.returns_deleted_object
         self.hooks = config.hooks
         self.ttl = config.ttl
+        self._make_blank = config.make_blank
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.resource}>"
+
+    def blank(self) -> Object:
+        """An object of the kind with nothing in it."""
+        if self._make_blank is not None:
+            return self._make_blank()
+        return {"apiVersion": self.kind.api_version, "kind": self.kind.kind}
 
     # -- keys -------------------------------------------------------------------------------------------------
 

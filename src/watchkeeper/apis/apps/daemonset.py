@@ -187,7 +187,7 @@ BEHAVIORS = [
     without_disabled_fields(
         KindBehavior(
             kind=GroupKind("apps", "DaemonSet"),
-            fill_bookmark=_show_template_generation,
+            fill_blank=_show_template_generation,
             prepare_for_create=_prepare_for_create,
             prepare_for_update=_prepare_for_update,
             validate=_validate,

@@ -180,7 +180,7 @@ BEHAVIORS = [
     without_disabled_fields(
         KindBehavior(
             kind=GroupKind("apps", "Deployment"),
-            fill_bookmark=workloads.show_no_replicas,
+            fill_blank=workloads.show_no_replicas,
             prepare_for_create=_prepare_for_create,
             prepare_for_update=_prepare_for_update,
             prepare_for_status_update=_prepare_for_status_update,

@@ -110,7 +110,7 @@ BEHAVIORS = [
     without_disabled_fields(
         KindBehavior(
             kind=GroupKind("apps", "ReplicaSet"),
-            fill_bookmark=workloads.show_no_replicas,
+            fill_blank=workloads.show_no_replicas,
             prepare_for_create=_prepare_for_create,
             validate=_validate,
             validate_update=_validate_update,
