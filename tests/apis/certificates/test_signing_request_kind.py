@@ -14,6 +14,7 @@ from kind_writer import BEHAVIORS, create, created, row, update
 
 from watchkeeper.apis.certificates.pem import certificates_fault, request_fault
 from watchkeeper.apis.certificates.signingrequest import KIND
+from watchkeeper.apis.certificates.signingrequest_validation import validate_request_status
 
 
 @functools.cache
@@ -114,6 +115,16 @@ def test_signers_do_not_decide_and_approvers_do_not_sign() -> None:
     assert errors == ['status.conditions: Forbidden: updates may not add a condition of type "Approved"']
 
 
+def test_signers_leave_decisions_as_they_were() -> None:
+    approved, _ = part("approval", created(signing_request()), {"conditions": [APPROVED]})
+    failed = {"type": "Failed", "status": "True"}
+    sent = {"conditions": [failed, {**APPROVED, "reason": "Other", "lastUpdateTime": "2024-01-01T00:00:00Z"}]}
+    signed, errors = part("status", approved, sent)
+    assert errors == []
+    assert signed["status"]["conditions"][1] == approved["status"]["conditions"][0]
+    assert signed["status"]["conditions"][0]["type"] == "Failed"
+
+
 def test_conditions_that_can_only_be_true_are_true() -> None:
     _, errors = part("approval", created(signing_request()), {"conditions": [{"type": "Denied", "status": "False"}]})
     assert errors == ['status.conditions[0].status: Unsupported value: "False": supported values: "True"']
@@ -122,7 +133,8 @@ def test_conditions_that_can_only_be_true_are_true() -> None:
 def test_a_decision_that_was_taken_is_shown_beside_what_it_was_to_become() -> None:
     times = {"lastUpdateTime": "2024-01-01T00:00:00Z", "lastTransitionTime": "2024-01-01T00:00:00Z"}
     old = {**created(signing_request()), "status": {"conditions": [{**APPROVED, **times}]}}
-    _, errors = part("status", old, {"conditions": [{**APPROVED, **times, "reason": "<Other>"}]})
+    new = {**old, "status": {"conditions": [{**APPROVED, **times, "reason": "<Other>"}]}}
+    errors = [f"{e.field}: {e.body()}" for e in validate_request_status(new, old)]
     assert errors == [
         'status.conditions: Forbidden: updates may not modify a condition of type "Approved"\n'
         "@@ -2,7 +2,7 @@\n"

@@ -38,7 +38,24 @@ def _restore(new: Object, old: Object, *parts: str) -> None:
 def prepare_for_status(new: Object, old: Object) -> None:
     """The signer writes the certificate and conditions of its own."""
     _restore(new, old, "spec")
+    for decision in ("Approved", "Denied"):
+        _keep_conditions(new, old, decision)
     _date_conditions(new, old)
+
+
+def _keep_conditions(new: Object, old: Object, kind: str) -> None:
+    """Put the conditions of a type back to what they were, unless there are more or fewer than before."""
+    before = [each for each in _conditions(old) if each.get("type") == kind]
+    conditions = _conditions(new)
+    places = [i for i, each in enumerate(conditions) if each.get("type") == kind]
+    if before and len(before) == len(places):
+        for place, condition in zip(places, before, strict=True):
+            conditions[place] = dict(condition)
+
+
+def _conditions(request: Object) -> list[Object]:
+    found: list[Object] = (request.get("status") or {}).get("conditions") or []
+    return found
 
 
 def prepare_for_approval(new: Object, old: Object) -> None:
@@ -57,8 +74,8 @@ def prepare_for_approval(new: Object, old: Object) -> None:
 def _date_conditions(new: Object, old: Object) -> None:
     """Conditions without times get them: now, or for a transition the time it already had."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    before = (old.get("status") or {}).get("conditions") or ()
-    for condition in (new.get("status") or {}).get("conditions") or ():
+    before = _conditions(old)
+    for condition in _conditions(new):
         if not condition.get("lastUpdateTime"):
             condition["lastUpdateTime"] = now
         if not condition.get("lastTransitionTime"):
