@@ -89,9 +89,10 @@ def update(old: Any, body: Any) -> Written:
     return _replace(old, body, Strategy)
 
 
-def update_status(old: Any, status: Any) -> Written:
-    """Replace the status of an object."""
-    return _replace(old, {**old, "status": status}, StatusStrategy)
+def update_status(old: Any, status: Any, metadata: Any = None) -> Written:
+    """Replace the status of an object, and send other metadata with it if given."""
+    sent = old["metadata"] if metadata is None else metadata
+    return _replace(old, {**old, "metadata": sent, "status": status}, StatusStrategy)
 
 
 def _replace(old: Any, body: Any, strategy_class: type[Strategy]) -> Written:

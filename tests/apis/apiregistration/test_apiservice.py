@@ -34,6 +34,15 @@ def test_this_server_itself_is_available_at_once_and_another_is_not_known_to_be(
     assert other["status"] == {}
 
 
+def test_writers_of_a_status_change_nothing_that_is_said_about_a_service_but_may_send_times() -> None:
+    assert BEHAVIOR.prepare_for_status_update is not None
+    old = {**service(), "metadata": {"name": "v1.example.io", "labels": {"a": "b"}}}
+    sent = {"name": "v1.example.io", "finalizers": ["f"], "deletionTimestamp": "2024-01-01T00:00:00Z"}
+    new = {**service(), "metadata": sent}
+    BEHAVIOR.prepare_for_status_update(new, old)
+    assert new["metadata"] == {**old["metadata"], "deletionTimestamp": "2024-01-01T00:00:00Z"}
+
+
 def test_a_service_without_a_port_is_asked_on_443() -> None:
     obj = service(service={"name": "s", "namespace": "n"})
     default_port(obj)

@@ -141,6 +141,14 @@ def test_status_writers_change_the_status_only() -> None:
     assert update_status(old, status).obj["metadata"]["generation"] == 1
 
 
+@pytest.mark.parametrize("obj", [schema(), level(**limited())])
+def test_status_writers_change_no_metadata(obj: Any) -> None:
+    old = created(obj)
+    found = update_status(old, {}, {**old["metadata"], "generateName": "a/b", "labels": {"a": "b"}})
+    assert found.errors == []
+    assert found.obj["metadata"] == old["metadata"]
+
+
 def test_the_table_of_schemas_shows_whether_the_level_is_missing() -> None:
     obj = created(schema(distinguisherMethod={"type": "ByUser"}))
     shown = row(obj)

@@ -10,7 +10,7 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.apiregistration.schemas import GROUP, KIND, VERSION
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
-from watchkeeper.apis.status_metadata import keep_metadata
+from watchkeeper.apis.status_metadata import keep_metadata_but_times
 from watchkeeper.apis.validation.names import (
     NameRule,
     is_dns1035_label,
@@ -138,7 +138,7 @@ BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, KIND),
         prepare_for_create=_prepare,
-        prepare_for_status_update=keep_metadata,
+        prepare_for_status_update=keep_metadata_but_times,
         validate=_validate,
         validate_update=lambda new, _old: _validate(new),
         validate_status_update=lambda new, _old: _validate_status(new),

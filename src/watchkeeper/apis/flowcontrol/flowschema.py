@@ -7,7 +7,7 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.flowcontrol.flowschema_validation import validate_condition_types, validate_spec
-from watchkeeper.apis.status_metadata import keep_metadata
+from watchkeeper.apis.status_metadata import keep_all_metadata
 from watchkeeper.apis.validation.internal_form import InternalForm, Listed, Reference, internal_form
 from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -114,7 +114,7 @@ def _matching_order(schema: Object) -> tuple[int, str]:
 BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "FlowSchema"),
-        prepare_for_status_update=keep_metadata,
+        prepare_for_status_update=keep_all_metadata,
         validate=_validate,
         validate_update=lambda new, _old: _validate(new),
         validate_status_update=lambda new, _old: validate_condition_types(new.get("status") or {}),

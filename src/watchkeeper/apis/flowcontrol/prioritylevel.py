@@ -10,7 +10,7 @@ from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.flowcontrol.flowschema import GROUP
 from watchkeeper.apis.flowcontrol.flowschema_validation import validate_condition_types
-from watchkeeper.apis.status_metadata import keep_metadata
+from watchkeeper.apis.status_metadata import keep_all_metadata
 from watchkeeper.apis.validation.internal_form import InternalForm, Reference, internal_form
 from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -185,7 +185,7 @@ def _cells(level: Object, now: float) -> list[Any]:
 BEHAVIORS = [
     KindBehavior(
         kind=GroupKind(GROUP, "PriorityLevelConfiguration"),
-        prepare_for_status_update=keep_metadata,
+        prepare_for_status_update=keep_all_metadata,
         validate=_validate,
         validate_update=lambda new, _old: _validate(new),
         validate_status_update=lambda new, _old: validate_condition_types(new.get("status") or {}),
