@@ -66,6 +66,30 @@ def test_a_bad_label_makes_two_causes_and_one_for_each_pass_of_the_kind(kind: st
     assert sum(cause.startswith("metadata.labels") for cause in causes(refused.value)) == 2 + own
 
 
+def test_the_status_of_an_attachment_is_judged_in_one_pass() -> None:
+    old: Any = {"metadata": {**meta(), "namespace": ""}, "spec": {}}
+    new: Any = {"metadata": {**old["metadata"], "generateName": "A_"}, "spec": {}}
+    with pytest.raises(ApiError) as refused:
+        strategy("VolumeAttachment", StatusStrategy).before_update(CTX, new, old)
+    assert sum(cause.startswith("metadata.generateName") for cause in causes(refused.value)) == 1
+
+
+@pytest.mark.parametrize("kind", ["ReplicationController", "DeviceClass"])
+def test_what_names_are_generated_from_is_judged_as_that_of_any_object_where_a_kind_has_no_rule(kind: str) -> None:
+    new: Any = {"metadata": meta(generateName="A_/", name="A_/bcdfg"), "spec": {}}
+    if not RESOURCES[kind].namespaced:
+        del new["metadata"]["namespace"]
+    with pytest.raises(ApiError) as refused:
+        strategy(kind).before_create(CTX, new)
+    assert sum(cause.startswith("metadata.name: ") for cause in causes(refused.value)) == 1
+    assert not any(cause.startswith("metadata.generateName") for cause in causes(refused.value))
+    old = {**new, "metadata": {**new["metadata"], "name": "a"}}
+    with pytest.raises(ApiError) as refused:
+        strategy(kind).before_update(CTX, {**old, "metadata": dict(old["metadata"])}, old)
+    generated = [cause for cause in causes(refused.value) if cause.startswith("metadata.generateName")]
+    assert generated == ["metadata.generateName: Invalid value: \"A_/\": may not contain '/'"]
+
+
 def test_a_budget_is_judged_before_its_metadata_which_have_no_rules_of_its_own() -> None:
     both = {"minAvailable": 1, "maxUnavailable": 1}
     new: Any = {"metadata": meta(labels={"a b": ""}), "spec": both}

@@ -99,8 +99,12 @@ _ANY_FINALIZERS = frozenset(
     }
 )
 """Built-in kinds whose finalizers need not be standard or qualified, as those of custom objects."""
+_PREFIX_UNJUDGED = frozenset(
+    {GroupKind("", "ReplicationController"), GroupKind("resource.k8s.io", "DeviceClass")},
+)
+"""Kinds that have no rule for `generateName`: it is judged as that of any object, once all else is right."""
 _STATUS_PASSES: Mapping[GroupKind, Sequence[str]] = {
-    GroupKind("storage.k8s.io", "VolumeAttachment"): ("new", "new"),
+    GroupKind("storage.k8s.io", "VolumeAttachment"): _NEW,
     GroupKind("apps", "StatefulSet"): _WITHIN,
     GroupKind("batch", "CronJob"): (),
     GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): (),
@@ -124,6 +128,7 @@ class Strategy:
         self.has_status = has_status and behavior.has_status
         """Whether status is written through its own subresource only."""
         self._passes = self.passes.get(kind.group_kind, _CHANGE)
+        self._judges_prefix = kind.group_kind not in _PREFIX_UNJUDGED
         self._qualified = behavior.qualified_finalizers and kind.group_kind not in _ANY_FINALIZERS
 
     def __repr__(self) -> str:
@@ -180,9 +185,9 @@ class Strategy:
             return more or validate_object_meta(meta, namespaced=self.namespaced, name_rule=is_path_segment_name)
         check = validate_builtin_object_meta if self._qualified else validate_object_meta
         rule = self._name_rule(obj)
-        found = check(meta, namespaced=self.namespaced, name_rule=rule)
+        found = check(self._judged(meta), namespaced=self.namespaced, name_rule=rule)
         more = behavior.validate(obj)
-        if not found and not more and rule is any_name:
+        if not found and not more and (rule is any_name or not self._judges_prefix):
             return validate_object_meta(meta, namespaced=self.namespaced, name_rule=is_path_segment_name)
         return found + more if more else found
 
@@ -230,6 +235,12 @@ class Strategy:
         behavior = self.behavior
         return behavior.name_rule if behavior.name_rule_of is None else behavior.name_rule_of(obj)
 
+    def _judged(self, meta: Object) -> Object:
+        """The metadata that the kind itself judges."""
+        if self._judges_prefix or not meta.get("generateName"):
+            return meta
+        return {name: value for name, value in meta.items() if name != "generateName"}
+
     def _own_metadata_errors(self, obj: Object, old: Object, *, sound: bool = False) -> list[list[FieldError]]:
         """What the kind itself finds wrong with metadata, in each of its passes.
 
@@ -248,7 +259,7 @@ class Strategy:
         if "change" in self._passes and not change and not judged_by_name:
             return [change] * len(self._passes)  # nothing else could be wrong as such
         judge_new = validate_builtin_object_meta if self._qualified else validate_object_meta
-        new = judge_new(meta, namespaced=self.namespaced, name_rule=self._name_rule(obj))
+        new = judge_new(self._judged(meta), namespaced=self.namespaced, name_rule=self._name_rule(obj))
         return [change if each == "change" else new for each in self._passes]
 
     def _all_metadata_errors(self, obj: Object, old: Object, *, sound: bool = False) -> list[FieldError]:
