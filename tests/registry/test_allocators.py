@@ -77,6 +77,19 @@ def test_an_address_outside_of_the_network_is_refused() -> None:
     assert message.endswith("failed to allocate IP 10.9.0.1: the provided network does not match the current range")
 
 
+def test_no_address_is_recorded_for_a_service_without_a_name() -> None:
+    allocator = ServiceAllocator(["10.1.0.0/30"])
+    record = 'IPAddress.networking.k8s.io "{}" is invalid: spec.parentRef.name: Required value'
+    named = refusal(allocator, service("", clusterIP="10.1.0.2"))
+    assert named.endswith("failed to allocate IP 10.1.0.2: " + record.format("10.1.0.2"))
+    given = ("10.1.0.1", "10.1.0.2")
+    any_address = refusal(allocator, service(""))
+    assert any(any_address.endswith("failed to allocate IP: " + record.format(each)) for each in given)
+    create(allocator, service("", clusterIP="None"))
+    create(allocator, service(""), dry_run=True)
+    assert {create(allocator, service(name))["spec"]["clusterIP"] for name in ("a", "b")} == set(given)
+
+
 def test_a_write_that_fails_gives_back_what_it_took() -> None:
     allocator = ServiceAllocator(["10.1.0.0/30"], (30000, 30000))
     transaction = allocator.begin_create(service(type="NodePort"), dry_run=False)

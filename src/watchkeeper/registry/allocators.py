@@ -35,6 +35,8 @@ from watchkeeper.registry.service_values import keep_allocated, normalize_addres
 Object = dict[str, Any]
 
 KIND = GroupKind("", "Service")
+_UNNAMED = 'IPAddress.networking.k8s.io "{}" is invalid: spec.parentRef.name: Required value'
+"""No address is recorded for a Service without a name."""
 DEFAULT_NETWORK = "10.0.0.0/24"
 DEFAULT_NODE_PORTS = (30000, 32767)
 
@@ -403,12 +405,15 @@ class ServiceAllocator:
 
     def _take(self, obj: Object, family: str, text: str, transaction: ServiceTransaction) -> str:
         space, name = self._spaces[family], obj["metadata"].get("name", "")
+        nameless = not name and not transaction.dry_run
         try:
             if text:
-                self._take_named(space, text, transaction)
+                self._take_named(space, text, transaction, rehearsed=transaction.dry_run or nameless)
             elif transaction.dry_run:
                 return space.sample()
-            else:
+            if nameless:
+                raise Refused(_UNNAMED.format(record_name(text or _any_address(space, transaction.holder))))
+            if not text:
                 text = space.take_any(transaction.holder)
                 transaction.chosen.add(text)
         except Full as error:
@@ -419,12 +424,12 @@ class ServiceAllocator:
         transaction.taken.append(text)
         return text
 
-    def _take_named(self, space: AddressSpace, text: str, transaction: ServiceTransaction) -> None:
+    def _take_named(self, space: AddressSpace, text: str, transaction: ServiceTransaction, *, rehearsed: bool) -> None:
         found = locate(text)
         if found is None or found[0] != space.family:
             raise Refused(NO_NETWORK)
         number = found[1]
-        if transaction.dry_run:
+        if rehearsed:
             space.check(number)
         elif self.arbiter is None or not space.gives(number):
             space.take(number, transaction.holder)
@@ -434,6 +439,15 @@ class ServiceAllocator:
             space.put(number, transaction.holder)
             if previous is not None and previous != transaction.holder:
                 transaction.contested[text] = previous
+
+
+def _any_address(space: AddressSpace, holder: str) -> str:
+    """An address that might be had, which nobody takes."""
+    address = space.take_any(holder)
+    found = locate(address)
+    assert found is not None
+    space.give_back(found[1], holder)
+    return address
 
 
 def _invalid(obj: Object, wrong: list[FieldError]) -> ApiError:
