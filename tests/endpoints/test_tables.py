@@ -72,6 +72,7 @@ def test_an_object_that_was_not_stored_has_no_version_in_its_table(server: Handl
     [
         "/apis/apiregistration.k8s.io/v1/apiservices/v1.apps",
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cups.example.com",
+        "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/c",
     ],
 )
 def test_the_status_of_some_kinds_is_in_no_table(server: Handle, path: str) -> None:
@@ -81,6 +82,9 @@ def test_the_status_of_some_kinds_is_in_no_table(server: Handle, path: str) -> N
     definition = {"metadata": {"name": "cups.example.com"}, "spec": spec}
     if "definitions" in path:
         server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    if "claims" in path:
+        asked = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "d"}}]}}
+        server.request("POST", path.removesuffix("/c"), {"metadata": {"name": "c"}, "spec": asked})
     assert len(rows(server, path)) == 1
     headers = {**TABLE, "Authorization": f"Bearer {server.token}"}
     assert httpx.get(f"{server.url}{path}/status", headers=headers).status_code == 406

@@ -132,6 +132,7 @@ def claim_behaviors(compiled: Compile) -> list[KindBehavior]:
             validate=lambda claim: validate_claim_spec(claim.get("spec") or {}, "spec", compiled),
             validate_change=_validate_change,
             validate_status_update=validate_claim_status_update,
+            status_has_table=False,
             table=TableSpec(
                 columns=(printing.NAME, Column("State", "string", _STATE), printing.AGE),
                 cells=lambda claim, now: [printing.name_of(claim), _state(claim), printing.age(claim, now)],
