@@ -89,6 +89,13 @@ def test_copies_stay_as_their_originals_are_and_tests_lead_into_what_they_look_a
     assert [list(container) for container in found["spec"]["containers"]] == [["name", "image", "resources"]] * 2
 
 
+def test_a_copy_into_its_original_is_sorted_as_that_is_led_into_first() -> None:
+    operations = [{"op": "copy", "from": "/spec/containers/0", "path": "/spec/containers/0/x"}]
+    (container,) = outcome_in_order(JsonPatch(json.dumps(operations).encode()), BEFORE)["spec"]["containers"]
+    assert list(container) == ["image", "name", "resources", "x"]
+    assert list(container["x"]) == ["image", "name", "resources"]
+
+
 def test_a_value_in_place_of_the_whole_is_sorted_itself() -> None:
     operations = [{"op": "replace", "path": "", "value": {"kind": "Pod", "apiVersion": "v1", "a": {"z": 1, "b": 2}}}]
     found = outcome_in_order(JsonPatch(json.dumps(operations).encode()), BEFORE)

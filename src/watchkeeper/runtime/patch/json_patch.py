@@ -282,17 +282,18 @@ class _Document:
 
     def _copy(self, operation: dict[str, Any]) -> None:
         source = _source(operation, "copy")
-        place = self._place(source)
-        if place is None:
+        origin = self._place(source)
+        if origin is None:
             raise PatchError(f"copy operation does not apply: doc is missing from path: {source}: {_MISSING}")
         try:
-            value = _get(*place)
+            _get(*origin)
         except _Wrong as problem:
             raise PatchError(f"error in copy for from: '{source}': {problem}") from None
         path = _path(operation, "copy")
         place = self._place(path)
         if place is None:
             raise PatchError(f"copy operation does not apply: doc is missing destination path: {path}: {_MISSING}")
+        value = _get(*origin)  # the way to the place may have led into it
         value = None if value is _ABSENT else value
         encoded = write_as_written(value)
         self._copied += len(encoded)
