@@ -96,6 +96,20 @@ def test_a_copy_into_its_original_is_sorted_as_that_is_led_into_first() -> None:
     assert list(container["x"]) == ["image", "name", "resources"]
 
 
+def test_a_test_sorts_all_parts_of_what_it_compares() -> None:
+    containers = BEFORE["spec"]["containers"]
+    operations = [{"op": "test", "path": "/spec/containers", "value": containers}]
+    found = outcome_in_order(JsonPatch(json.dumps(operations).encode()), BEFORE)
+    assert list(found["spec"]["containers"][0]) == ["image", "name", "resources"]
+    assert list(found["metadata"]) == ["name", "uid", "labels"]
+    operations = [
+        {"op": "test", "path": "/metadata/absent", "value": None},
+        {"op": "test", "path": "", "value": BEFORE},
+    ]
+    found = outcome_in_order(JsonPatch(json.dumps(operations).encode()), BEFORE)
+    assert list(found["metadata"]) == ["labels", "name", "uid"]
+
+
 def test_a_value_in_place_of_the_whole_is_sorted_itself() -> None:
     operations = [{"op": "replace", "path": "", "value": {"kind": "Pod", "apiVersion": "v1", "a": {"z": 1, "b": 2}}}]
     found = outcome_in_order(JsonPatch(json.dumps(operations).encode()), BEFORE)

@@ -316,15 +316,19 @@ class _Document:
             except _Wrong as problem:
                 raise PatchError(f"error in test for path: '{path}': {problem}") from None
         else:
-            value = self.root
+            place, value = None, self.root
         if not self._passes(None if value is _ABSENT else value, operation.get("value")):
             raise FailedTest(f"testing value {path} failed: test failed")
+        self._looked_at(place, value)
 
     def _copy_of(self, value: Any, encoded: bytes) -> Any:
         return orjson.loads(encoded)
 
     def _passes(self, value: Any, expected: Any) -> bool:
         return _equal(value, expected)
+
+    def _looked_at(self, place: tuple[Any, str] | None, value: Any) -> None:
+        """A test has passed: the value in the place, None for the whole, was compared in all its parts."""
 
     # -- walking ----------------------------------------------------------------------------------------------
 
@@ -386,6 +390,24 @@ class _Repeated(_Document):
 
     def _passes(self, value: Any, expected: Any) -> bool:
         return True
+
+    def _looked_at(self, place: tuple[Any, str] | None, value: Any) -> None:
+        if not isinstance(value, (dict, list)):
+            return
+        own = self._all_mine(value)
+        if place is None:
+            self.root = own
+            return
+        parent, part = place
+        parent[part if isinstance(parent, dict) else _index(part, len(parent))] = own
+
+    def _all_mine(self, value: Any) -> Any:
+        if not isinstance(value, (dict, list)):
+            return value
+        own = self._mine(value)
+        for name, inner in own.items() if isinstance(own, dict) else enumerate(own):
+            own[name] = self._all_mine(inner)
+        return own
 
 
 _ACTIONS = {
