@@ -470,6 +470,30 @@ def test_a_large_resource_is_listed_in_pages_of_ten_thousand(monkeypatch: pytest
         assert len((await stage.cacher.get_list(ROOT, ListOptions())).items) == 25
         assert stage.kv.calls == [("range", 10)] * 3
 
+    on_stage(test, start=False, remote=True)
+
+
+def test_a_cache_knows_what_came_before_somebody_asked_for_it() -> None:
+    async def test(stage: Stage) -> None:
+        before = await stage.kv.current_revision()
+        first = await stage.cacher.store.create(ROOT + "a", thing("a"))
+        await stage.cacher.store.create(ROOT + "b", thing("b"))
+        watcher = await stage.watch(resource_version=str(before))
+        told = await watcher.next_batch()
+        assert [event.resource_version - first.resource_version for event in told] == [0, 1]
+
+    on_stage(test, start=False)
+
+
+def test_a_cache_begins_with_the_latest_where_the_store_has_forgotten_what_came_before() -> None:
+    async def test(stage: Stage) -> None:
+        await stage.cacher.store.create(ROOT + "a", thing("a"))
+        last = await stage.cacher.store.create(ROOT + "b", thing("b"))
+        await stage.kv.compact(last.resource_version)
+        found = await stage.cacher.get_list(ROOT, ListOptions())
+        assert [item.key for item in found.items] == [ROOT + "a", ROOT + "b"]
+        assert stage.cacher.cache.history.floor == last.resource_version
+
     on_stage(test, start=False)
 
 

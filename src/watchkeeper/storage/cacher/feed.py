@@ -57,8 +57,15 @@ class Feed:
         self._own_writes = OwnWrites(store.codec)
         self.ready = Readiness(clock)
         self.freshness = Freshness(clock, self._tasks, self._request_progress)
+        # A cache begins when somebody asks for it, and yet knows what came since the process could have been asked.
         self._source = KVListerWatcher(
-            store.kv, store.decoder, store.root, self._own_writes, self._closer, lambda: self.freshness.revision
+            store.kv,
+            store.decoder,
+            store.root,
+            self._own_writes,
+            self._closer,
+            lambda: self.freshness.revision,
+            first=store.kv.current_revision_nowait() or 0,
         )
         self.check = ConsistencyCheck(
             store.kv, store.root, self._checked_state, self._fill_anew, clock, period=check_seconds

@@ -37,15 +37,28 @@ class KVListerWatcher:
     """Implements the Reflector's `ListerWatcher`, with items and changes both told as `Change`."""
 
     def __init__(
-        self, kv: KV, decoder: Decoder, root: str, own_writes: OwnWrites, closer: Closer, seen: Callable[[], int]
+        self,
+        kv: KV,
+        decoder: Decoder,
+        root: str,
+        own_writes: OwnWrites,
+        closer: Closer,
+        seen: Callable[[], int],
+        *,
+        first: int = 0,
     ) -> None:
-        """`seen`: the revision up to which the cache has everything; a watch never starts before it."""
+        """`seen`: the revision up to which the cache has everything; a watch never starts before it.
+
+        `first`: the revision to begin with, if the store still knows it, so that the cache has what came after it as
+        history; 0 is the latest.
+        """
         self._kv = kv
         self._decoder = decoder
         self._prefix = root.encode()
         self._own_writes = own_writes
         self._closer = closer
         self._seen = seen
+        self._first = first
         self.stream: KVStream | None = None
         """The open watch, if there is one."""
 
@@ -54,7 +67,16 @@ class KVListerWatcher:
 
     async def list(self, *, resource_version: str, limit: int, continue_token: str) -> Page[Change]:
         """One page of the latest state; the token is `revision/next key`."""
+        if self._first and not continue_token:
+            known, self._first = self._first, 0
+            try:
+                return await self._page(str(known), "", limit)
+            except Expired:
+                pass  # begin with the latest, then
         revision, _, start = continue_token.partition("/")
+        return await self._page(revision, start, limit)
+
+    async def _page(self, revision: str, start: str, limit: int) -> Page[Change]:
         first = start.encode(errors="surrogateescape") if start else self._prefix
         try:
             result = await self._kv.range(
