@@ -33,6 +33,17 @@ def test_raw_data_are_owned_as_a_whole() -> None:
     assert merged["data"] == {"c": 1}
 
 
+def test_records_of_parts_of_raw_data_become_records_of_the_whole() -> None:
+    sent = revision(a={"b": 1})
+    entry = {"apiVersion": "apps/v1", "fieldsType": "FieldsV1", "time": "2020-01-01T00:00:00Z"}
+    fields = {"f:data": {"f:a": {}}, "f:revision": {}}
+    sent["metadata"]["managedFields"] = [{**entry, "manager": "hand", "operation": "Update", "fieldsV1": fields}]
+    made = manager("apps", "ControllerRevision").update(None, sent, "maker")
+    assert [each["manager"] for each in made["metadata"]["managedFields"]] == ["maker"]
+    kept = manager("apps", "ControllerRevision").update(made, {**made, "revision": 2}, "other")
+    assert [each["fieldsV1"] for each in kept["metadata"]["managedFields"]] == [{"f:data": {}}, {"f:revision": {}}]
+
+
 @pytest.mark.parametrize(
     ("group", "kind", "fields", "why"),
     [

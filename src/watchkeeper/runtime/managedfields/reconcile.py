@@ -6,6 +6,9 @@ from watchkeeper.runtime.managedfields.field_set import LEAF, SELF, FieldSet, ha
 from watchkeeper.runtime.managedfields.nodes import ListNode, MapNode, Node
 from watchkeeper.runtime.schema import SchemaType
 
+_TYPES_WITH_PARTS = frozenset({SchemaType.LIST, SchemaType.MAP, SchemaType.STRUCT, SchemaType.ANY})
+"""Raw objects, which take any value, are owned as a whole, too."""
+
 
 def reconcile(node: Node, fields: FieldSet) -> FieldSet:
     """The set as the schema would have it. Returns `fields` itself when nothing changes."""
@@ -33,4 +36,4 @@ def _step(node: Node, element: str) -> Node | None:
 
 def _is_atomic(node: Node) -> bool:
     schema = node.schema
-    return node.leaf and schema is not None and schema.type in (SchemaType.LIST, SchemaType.MAP, SchemaType.STRUCT)
+    return node.leaf and schema is not None and schema.type in _TYPES_WITH_PARTS
