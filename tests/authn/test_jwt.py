@@ -147,11 +147,6 @@ def test_claims_make_a_user(who: Issuer, claims: dict[str, Any], user: User) -> 
          " 'claims.name' resulted in error: no such key: name"),
         (mapped(groups=by("claims.g")), {"sub": "a", "g": 1.0}, "oidc: error evaluating group claim expression:"
          " expression must return a string or a list of strings"),
-        (mapped(groups={"claim": "g", "prefix": ""}),
-         {"sub": "a", "_claim_names": {"g": "src"}, "_claim_sources": {"src": {"endpoint": "https://x"}}},
-         "oidc: could not expand distributed claims: this server does not fetch them"),
-        (mapped(groups={"claim": "g", "prefix": ""}), {"sub": "a", "_claim_names": None},
-         "oidc: could not expand distributed claims: oidc: no claim sources"),
         (issuer(claimValidationRules=[{"claim": "hd", "requiredValue": "x"}]), {"sub": "a"},
          "oidc: required claim hd not present in ID token"),
         (issuer(claimValidationRules=[{"claim": "hd", "requiredValue": "x"}]), {"sub": "a", "hd": "y"},

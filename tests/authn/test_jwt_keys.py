@@ -93,23 +93,70 @@ WRONG = f"{UNREADABLE}cannot unmarshal"
 UNSIGNED = "oidc: verify token: failed to verify signature: failed to verify id token signature"
 
 
+BROKEN = (
+    "oidc: verify token: failed to verify signature: fetching keys oidc: failed to decode keys: expected Content-Type ="
+    ' application/json, got "": '
+)
+
+
 @pytest.mark.parametrize(
     ("keys", "name"),
     [
-        ([None, 5, "x", {}, {"kty": []}, {"kty": "oct", "k": "AA"}, OTHER, JWK], "ann"),
-        ([{**JWK, "n": 5}, {**JWK, "e": "!"}, {**JWK, "kid": 7}, JWK], "ann"),
-        ([{**JWK, "alg": "RSA-OAEP", "use": "enc"}], "ann"),
+        ([OTHER, {"kty": "oct", "k": "AA"}, {"kty": "OKP", "crv": "Ed25519", "x": "AA"}, JWK], "ann"),
+        ([{**JWK, "alg": "RSA-OAEP", "use": "enc", "x5t": "", "x5u": None}], "ann"),
+        ([{"kty": "RSA", "n": "", "e": ""}, JWK], "ann"),
         ([PRIVATE], UNSIGNED),
         ([{**JWK, "kid": "two"}], UNSIGNED),
         (None, UNSIGNED),
-        (5, "oidc: verify token: failed to verify signature: fetching keys oidc: failed to"
-            " decode keys: they are no list"),
+        (5, "json: cannot unmarshal number into Go struct field JSONWebKeySet.keys of type []jose.JSONWebKey"),
+        ([JWK, None], "go-jose/go-jose: unknown json web key type ''"),
+        ([JWK, {"kty": "X"}], "go-jose/go-jose: unknown json web key type 'X'"),
+        ([JWK, "x"], "json: cannot unmarshal string into Go value of type jose.rawJSONWebKey"),
+        ([JWK, {"KTY": "RSA"}], "go-jose/go-jose: unknown json web key type ''"),
+        ([JWK, {**JWK, "n": 5}], "json: cannot unmarshal number into Go value of type string"),
+        ([JWK, {**JWK, "e": "A!"}], "illegal base64 data at input byte 1"),
+        ([JWK, {**JWK, "kid": 7}], "json: cannot unmarshal number into Go value of type string"),
+        ([JWK, {**JWK, "n": None}], "go-jose/go-jose: invalid RSA key, missing n/e values"),
+        ([JWK, {**JWK, "d": "AA"}], "go-jose/go-jose: invalid RSA private key, missing P value(s)"),
+        ([JWK, {**JWK, "x5c": ["AA=="]}], "go-jose/go-jose: failed to unmarshal x5c field: "),
+        ([JWK, {**JWK, "x5t": "AA"}], "go-jose/go-jose: invalid JWK, x5t header is of incorrect size"),
+        ([JWK, {**JWK, "x5u": "https://x"}], "json: cannot unmarshal string into Go value of type url.URL"),
+        ([JWK, {"kty": "oct"}], "go-jose/go-jose: invalid OCT (symmetric) key, missing k value"),
+        ([JWK, {"kty": "OKP", "crv": "X25519", "x": "AA"}], "go-jose/go-jose: unknown curve X25519'"),
+        ([JWK, {**OTHER, "crv": "P-1"}], "go-jose/go-jose: unsupported elliptic curve 'P-1'"),
+        ([JWK, {**OTHER, "crv": "P-384"}], "go-jose/go-jose: invalid EC public key, wrong length for x"),
+        ([JWK, {**OTHER, "y": OTHER["x"]}], "go-jose/go-jose: invalid EC key, X/Y are not on declared curve"),
+        ([JWK, {"kty": "EC", "crv": "P-256"}], "go-jose/go-jose: invalid EC key, missing x/y values"),
     ],
 )  # fmt: skip
-def test_keys_that_cannot_be_used_do_no_harm(web: Web, keys: Any, name: str) -> None:
+def test_a_key_that_is_none_spoils_the_whole_set(web: Web, keys: Any, name: str) -> None:
     web.pages[f"{URL}/keys"] = {"keys": keys}
     found = asyncio.run(recognized(token()))
-    assert (found.name if isinstance(found, User) else found) == name
+    told = found.name if isinstance(found, User) else found
+    assert told == name or told.startswith(f"{BROKEN}{name}")
+
+
+def test_names_in_documents_and_claims_are_found_in_any_case(web: Web) -> None:
+    web.pages[f"{URL}/.well-known/openid-configuration"] = {"ISSUER": URL, "JWKS_URI": f"{URL}/keys"}
+    web.pages[f"{URL}/keys"] = {"Keys": [JWK]}
+    now = int(time.time())
+    for given, name in (
+        (token(iss="https://else", ISS=URL), "ann"),
+        (token(aud="you", AUD="me"), "ann"),
+        (token(exp=1, Exp=now + 60), "ann"),
+        (token(ſub=5), f"{WRONG} number into Go struct field idToken.sub of type string"),
+        (token(NBF=now + 900), "before the nbf (not before) time"),
+        (token(sub=None, SUB="ann"), ""),
+    ):
+        found = asyncio.run(recognized(given))
+        assert found.name == name if isinstance(found, User) else name in found, given
+
+
+def test_a_name_of_another_case_is_no_claim_of_a_user(web: Web) -> None:
+    given = token(Sub="bob")
+    found = asyncio.run(recognized(given))
+    assert isinstance(found, User)
+    assert found.name == "ann"
 
 
 @pytest.mark.parametrize(

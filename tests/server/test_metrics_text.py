@@ -2,7 +2,8 @@
 
 import math
 
-from watchkeeper.endpoints.metrics import Family, Histogram, Sample, counter, gauge
+from watchkeeper.aio.histogram import Histogram
+from watchkeeper.endpoints.metrics import Family, Sample, counter, gauge, histogram_samples
 from watchkeeper.server.metrics import process
 from watchkeeper.server.metrics.text import render
 
@@ -37,7 +38,7 @@ def test_a_histogram_is_cumulative():
     histogram = Histogram((1.0, 2.0))
     for value in (0.5, 1.0, 1.5, 9.0):
         histogram.observe(value)
-    samples = [(s.suffix, dict(s.labels).get("le"), s.value) for s in histogram.samples()]
+    samples = [(s.suffix, dict(s.labels).get("le"), s.value) for s in histogram_samples(histogram)]
     assert samples == [
         ("_bucket", "1", 2),
         ("_bucket", "2", 3),

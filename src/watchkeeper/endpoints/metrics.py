@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+
+from watchkeeper.aio.histogram import Histogram
 
 Labels = Sequence[tuple[str, str]]
 
@@ -33,29 +34,13 @@ Collector = Callable[[], "Iterable[Family] | Awaitable[Iterable[Family]]"]
 """What a part of the server tells of itself when the metrics are asked for."""
 
 
-class Histogram:
-    """How often a number fell between which bounds. Hot paths may do what `observe` does themselves."""
-
-    __slots__ = ("bounds", "counts", "total")
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self.bounds = bounds
-        """Upper bounds, inclusive, rising; a last bucket without a bound follows."""
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def observe(self, value: float) -> None:
-        """Count one number."""
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.total += value
-
-    def samples(self, labels: Labels = ()) -> Iterator[Sample]:
-        """Cumulative buckets, the sum and the count, as Prometheus wants them."""
-        bounds = [*(f"{bound:g}" for bound in self.bounds), "+Inf"]
-        for bound, count in zip(bounds, accumulate(self.counts), strict=True):
-            yield Sample(count, (*labels, ("le", bound)), "_bucket")
-        yield Sample(self.total, labels, "_sum")
-        yield Sample(sum(self.counts), labels, "_count")
+def histogram_samples(histogram: Histogram, labels: Labels = ()) -> Iterator[Sample]:
+    """Cumulative buckets, the sum and the count, as Prometheus wants them."""
+    bounds = [*(f"{bound:g}" for bound in histogram.bounds), "+Inf"]
+    for bound, count in zip(bounds, accumulate(histogram.counts), strict=True):
+        yield Sample(count, (*labels, ("le", bound)), "_bucket")
+    yield Sample(histogram.total, labels, "_sum")
+    yield Sample(sum(histogram.counts), labels, "_count")
 
 
 def gauge(name: str, text: str, values: Mapping[Labels, float]) -> Family:

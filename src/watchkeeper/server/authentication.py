@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.configuration import Anonymous, Configuration, ConfigurationError, parse_configuration
-from watchkeeper.endpoints.metrics import Family, Sample
+from watchkeeper.endpoints.metrics import Family, Sample, histogram_samples
 from watchkeeper.meta.field import aggregate
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
@@ -83,6 +83,7 @@ class Issuers:
         """When keys were fetched; and how often the file was taken over anew, and which one holds, if there is one."""
         name = (("apiserver_id_hash", _digest(self._server_id)),)
         yield from self._fetches(name)
+        yield self._latencies()
         if self._file is None:
             return
         statuses = [(self._reloads[status], (*name, ("status", status))) for status in sorted(self._reloads)]
@@ -102,6 +103,19 @@ class Issuers:
         )
         yield Family(
             f"{prefix}last_config_info", "gauge", "Which authentication configuration holds.", [Sample(1, held)]
+        )
+
+    def _latencies(self) -> Family:
+        latencies = [
+            sample
+            for (url, result), latency in self.authenticator.latencies.items()
+            for sample in histogram_samples(latency, (("jwt_issuer_hash", _digest(url)), ("result", result)))
+        ]
+        return Family(
+            "apiserver_authentication_jwt_authenticator_latency_seconds",
+            "histogram",
+            "How long it took to judge a token that was not judged a moment before, in seconds.",
+            latencies,
         )
 
     def _fetches(self, name: tuple[tuple[str, str], ...]) -> Iterator[Family]:

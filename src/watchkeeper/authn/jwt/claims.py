@@ -8,18 +8,16 @@ from typing import Any
 from watchkeeper.authn.certificates import CREDENTIAL_ID
 from watchkeeper.authn.interface import InvalidToken
 from watchkeeper.authn.jwt.expressions import ExpressionError, texts_of, user_value
+from watchkeeper.authn.jwt.go_values import KINDS
 from watchkeeper.authn.jwt.issuer import Condition, Issuer
 from watchkeeper.meta.field import go_quote
 from watchkeeper.request.user import User
 
 Claims = dict[str, Any]
 
-KINDS = {bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
-
 
 def claimed_user(issuer: Issuer, claims: Claims) -> User:
     """The user, whom the issuer's rules let pass. Raises InvalidToken."""
-    _check_distributed(issuer, claims)
     name = _username(issuer, claims)
     groups = _groups(issuer, claims)
     user = User(name, uid=_uid(issuer, claims), groups=tuple(groups), extra=_extra(issuer, claims))
@@ -33,20 +31,6 @@ def claimed_user(issuer: Issuer, claims: Claims) -> User:
     if issuer.user_conditions:
         _check(issuer.user_conditions, user_value(user), "user info validation rule")
     return user
-
-
-def _check_distributed(issuer: Issuer, claims: Claims) -> None:
-    """Groups that are to be fetched from elsewhere are not; a user without them would be another."""
-    claim = issuer.groups.claim
-    if not claim or claim in claims or "_claim_names" not in claims:
-        return
-    what = "oidc: could not expand distributed claims: "
-    if "_claim_sources" not in claims:
-        raise InvalidToken(f"{what}oidc: no claim sources")
-    source = (claims["_claim_names"] or {}).get(claim)
-    found = (claims["_claim_sources"] or {}).get(source) if source else None
-    if isinstance(found, dict) and found.get("endpoint"):
-        raise InvalidToken(f"{what}this server does not fetch them")
 
 
 def _username(issuer: Issuer, claims: Claims) -> str:

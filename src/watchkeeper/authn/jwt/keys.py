@@ -5,41 +5,29 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import ssl
-from dataclasses import dataclass
-from typing import Any
-
-import orjson
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
-from watchkeeper.aio.http_client import MAX_REDIRECTS, HttpAnswer, HttpError, JsonPoster, redirected, trusting
+from watchkeeper.aio.http_client import HttpAnswer
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.authn.jwt.fetching import Fetcher, FetchError
+from watchkeeper.authn.jwt.go_values import field_of
 from watchkeeper.authn.jwt.issuer import Issuer
+from watchkeeper.authn.jwt.key_set import Key, KeySetError, read_key_set
 from watchkeeper.meta.field import go_quote
-from watchkeeper.runtime.x509 import authorities
+from watchkeeper.runtime.json_text import JsonError, read_json
 
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 10.0
 """How long after an attempt to find an issuer's keys the next one comes."""
-_TIMEOUT_SECONDS = 30.0
 _REFETCH_SECONDS = 1.0
 """So long it takes at least until keys are fetched again, whatever tokens name: anybody can name anything."""
-_MAX_BODY = 4 * 1024 * 1024
 _WELL_KNOWN = "/.well-known/openid-configuration"
+_SHOWN_BYTES = 512
 
 
 class KeysUnavailable(Exception):
     """The keys cannot be fetched; the message tells why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key that tokens may be signed with."""
-
-    name: str
-    public: Any
-    """What `cryptography` calls an RSAPublicKey or an EllipticCurvePublicKey."""
 
 
 class KeySet:
@@ -50,8 +38,7 @@ class KeySet:
         self._issuer = issuer
         self._tasks = tasks
         self._clock = clock
-        authority = issuer.authority.encode()
-        self._context = trusting(b"".join(authorities(authority))) if authority else ssl.create_default_context()
+        self._fetcher = Fetcher(issuer.authority)
         self._where = ""
         self._keys: list[Key] = []
         self._fetching: asyncio.Task[str] | None = None
@@ -78,14 +65,21 @@ class KeySet:
 
     async def _discover(self) -> None:
         issuer = self._issuer
-        found, _ = await self._get(issuer.discovery_url or issuer.url.removesuffix("/") + _WELL_KNOWN)
-        if found.get("issuer") != issuer.url:
-            told = go_quote(str(found.get("issuer") or ""))
+        answer = await self._get(issuer.discovery_url or issuer.url.removesuffix("/") + _WELL_KNOWN)
+        try:
+            found = read_json(answer.body)
+            if not isinstance(found, dict):
+                raise JsonError("json: it is no object")
+        except JsonError as error:
+            told = _undecoded(answer, error)
+            raise KeysUnavailable(f"oidc: failed to decode provider discovery object: {told}") from error
+        told = field_of(found, "issuer") or ""
+        if told != issuer.url:
             raise KeysUnavailable(
                 "oidc: issuer did not match the issuer returned by provider,"
-                f" expected {go_quote(issuer.url)} got {told}"
+                f" expected {go_quote(issuer.url)} got {go_quote(str(told))}"
             )
-        url = found.get("jwks_uri")
+        url = field_of(found, "jwks_uri")
         if not isinstance(url, str) or not url:
             raise KeysUnavailable("provider did not return JWKS URL")
         self._where = url
@@ -112,64 +106,41 @@ class KeySet:
         try:
             if self._fetched_at is not None:
                 await self._clock.sleep(max(0.0, self._fetched_at + _REFETCH_SECONDS - self._clock.monotonic()))
-            found, body = await self._get(self._where)
-            given = found.get("keys") or []
-            if not isinstance(given, list):
-                raise KeysUnavailable("oidc: failed to decode keys: they are no list")
+            answer = await self._get(self._where)
+            try:
+                keys = read_key_set(answer.body)
+            except KeySetError as error:
+                told = _undecoded(answer, error)
+                raise KeysUnavailable(f"oidc: failed to decode keys: {told} {_shown(answer.body)}") from error
         except KeysUnavailable as error:
             self.fetches["failure"] = self._clock.time()
             return str(error) if str(error).startswith("oidc: ") else f"oidc: get keys failed {error}"
         else:
             self.fetches["success"] = self._clock.time()
-            self.digest = hashlib.sha256(body).hexdigest()
-            self._keys = [key for key in map(_key, given) if key is not None]
+            self.digest = hashlib.sha256(answer.body).hexdigest()
+            self._keys = keys
             return ""
         finally:
             self._fetched_at = self._clock.monotonic()
             self._fetching = None
 
-    async def _get(self, url: str) -> tuple[dict[str, Any], bytes]:
-        """The object at a URL, or where that leads to, and the text that it stands in."""
-        answer = await self._answer(url)
-        for _ in range(MAX_REDIRECTS - 1):
-            if (elsewhere := redirected(answer, url)) is None:
-                break
-            url = elsewhere
-            answer = await self._answer(url)
+    async def _get(self, url: str) -> HttpAnswer:
+        """What stands at a URL, or where that leads to."""
+        try:
+            answer = await self._fetcher.fetch(url)
+        except FetchError as error:
+            raise KeysUnavailable(str(error)) from error
         if answer.status != 200:
-            raise KeysUnavailable(f"{answer.status}: {answer.body[:512].decode(errors='replace')}")
-        try:
-            found = orjson.loads(answer.body)
-        except ValueError as error:
-            raise KeysUnavailable(f"oidc: failed to decode what {url} answers: {error}") from error
-        if not isinstance(found, dict):
-            raise KeysUnavailable(f"oidc: failed to decode what {url} answers: it is no object")
-        return found, answer.body
-
-    async def _answer(self, url: str) -> HttpAnswer:
-        try:
-            poster = JsonPoster(url, ssl_context=self._context, max_body=_MAX_BODY)
-        except ValueError as error:
-            raise KeysUnavailable(str(error)) from error
-        try:
-            return await poster.get(timeout=_TIMEOUT_SECONDS)
-        except HttpError as error:
-            raise KeysUnavailable(str(error)) from error
-        finally:
-            poster.close()
+            raise KeysUnavailable(f"{answer.status}: {_shown(answer.body)}")
+        return answer
 
 
-def _key(given: Any) -> Key | None:
-    """A key of a set; None for what is not for signatures of tokens, or no key at all."""
-    from jwt import PyJWTError
-    from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+def _undecoded(answer: HttpAnswer, error: Exception) -> str:
+    kind = answer.headers.get("content-type", "")
+    if kind.partition(";")[0].strip().lower() == "application/json":
+        return f"got Content-Type = application/json, but could not unmarshal as JSON: {error}"
+    return f"expected Content-Type = application/json, got {go_quote(kind)}: {error}"
 
-    if not isinstance(given, dict) or given.get("kty") not in ("RSA", "EC") or given.get("d") is not None:
-        return None
-    name = given.get("kid") or ""
-    read = RSAAlgorithm.from_jwk if given["kty"] == "RSA" else ECAlgorithm.from_jwk
-    try:
-        return Key(name, read(given)) if isinstance(name, str) else None
-    except (PyJWTError, ValueError, TypeError) as error:
-        log.debug("a key cannot be used: %s", type(error).__name__)
-        return None
+
+def _shown(body: bytes) -> str:
+    return body[:_SHOWN_BYTES].decode(errors="replace")

@@ -7,7 +7,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 
-from watchkeeper.endpoints.metrics import Family, Histogram, Labels, Sample
+from watchkeeper.aio.histogram import Histogram
+from watchkeeper.endpoints.metrics import Family, Labels, Sample, histogram_samples
 from watchkeeper.request.request import Request
 
 LATENCY_BUCKETS = (
@@ -87,7 +88,9 @@ class RequestMetrics:
             for route in self._routes.values()
             for code, count in route.codes.items()
         ]
-        latencies = [sample for route in self._routes.values() for sample in route.latency.samples(route.labels)]
+        latencies = [
+            sample for route in self._routes.values() for sample in histogram_samples(route.latency, route.labels)
+        ]
         running = [
             Sample(count, [label for label in _labels(key) if label[0] != "dry_run"])
             for key, count in self._long_running.items()

@@ -1,0 +1,53 @@
+"""Gets documents from an issuer, or from whom it refers to."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from urllib.parse import urljoin, urlsplit
+
+from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster, trusting
+from watchkeeper.runtime.x509 import authorities
+
+_TIMEOUT_SECONDS = 30.0
+_MAX_BODY = 4 * 1024 * 1024
+_MAX_REDIRECTS = 10
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class FetchError(Exception):
+    """No answer came; the message tells why."""
+
+
+class Fetcher:
+    """Asks by GET, trusts one authority, and goes where answers lead."""
+
+    def __init__(self, authority: str) -> None:
+        """`authority` in PEM; "" for those of the system."""
+        given = b"".join(authorities(authority.encode())) if authority else b""
+        self._context = trusting(given) if given else ssl.create_default_context()
+
+    async def fetch(self, url: str, headers: Mapping[str, str] | None = None) -> HttpAnswer:
+        """The answer, whatever its status; `headers` go to the host of `url` alone. Raises FetchError."""
+        first = urlsplit(url).hostname
+        answer = await self._ask(url, headers)
+        for _ in range(_MAX_REDIRECTS):
+            if answer.status not in _REDIRECTS or not (location := answer.headers.get("location")):
+                break
+            url = urljoin(url, location)
+            answer = await self._ask(url, headers if urlsplit(url).hostname == first else None)
+        return answer
+
+    async def _ask(self, url: str, headers: Mapping[str, str] | None) -> HttpAnswer:
+        try:
+            poster = JsonPoster(
+                url, ssl_context=self._context, max_body=_MAX_BODY, headers=(lambda: headers) if headers else None
+            )
+        except ValueError as error:
+            raise FetchError(str(error)) from error
+        try:
+            return await poster.get(timeout=_TIMEOUT_SECONDS)
+        except HttpError as error:
+            raise FetchError(str(error)) from error
+        finally:
+            poster.close()
