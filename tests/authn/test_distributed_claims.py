@@ -130,6 +130,7 @@ def test_nothing_is_fetched_that_nobody_asks_for(web: Web) -> None:
     )
     assert groups(token(_claim_names={"roles": "s"}, _claim_sources={"s": {"endpoint": CLAIMS}})) == ()
     assert groups(referring(endpoint="", JWT="x")) == ()
+    assert groups(token(_claim_names={"groups": "s"}, _claim_sources={"s": None})) == ()
     assert CLAIMS not in web.credentials
 
 
@@ -146,6 +147,8 @@ def test_the_keys_of_who_signs_are_looked_for_when_they_are_first_needed(web: We
         (None, 'while getting distributed claim "groups": error while getting distributed claim JWT: 404 Not Found'),
         ("{}", f'getting untrusted issuer from endpoint {CLAIMS} failed for claim "groups": token is not compact JWT'),
         ("x", f'getting untrusted issuer from endpoint {CLAIMS} failed for claim "groups": malformed token'),
+        ("a.b!.c", f'getting untrusted issuer from endpoint {CLAIMS} failed for claim "groups": error decoding token:'
+         " illegal base64 data at input byte 1"),
         (token(OTHER), f'jwt returned by distributed claim endpoint "{CLAIMS}" did not contain claim: groups'),
         (token(OTHER, groups=["a"], aud="you"),
          'verify distributed claim token: oidc: expected audience "me" got ["you"]'),
@@ -157,6 +160,13 @@ def test_a_user_without_the_groups_is_nobody(web: Web, page: str | None, told: s
     if page is not None:
         web.pages[CLAIMS] = page
     assert recognized(referring()) == f"{FAILED}{told}"
+
+
+@pytest.mark.parametrize("where", ["ftp://x/y", "x"])
+def test_an_endpoint_is_a_web_page(web: Web, where: str) -> None:
+    scheme = where.partition("://")[0] if "://" in where else ""
+    what = f'{FAILED}while getting distributed claim "groups": Get "{where}"'
+    assert recognized(referring(endpoint=where)) == f'{what}: unsupported protocol scheme "{scheme}"'
 
 
 def test_names_without_sources_are_refused(web: Web) -> None:

@@ -213,6 +213,9 @@ def test_a_changed_file_changes_who_asks(
         "}",
         ',result="success"}',
     ]
+    latencies = "apiserver_authentication_jwt_authenticator_latency_seconds_count"
+    judged = [line for line in lines if line.startswith(f'{latencies}{{jwt_issuer_hash="sha256:{issuer}"')]
+    assert any('result="success"' in line and int(line.rpartition(" ")[2]) >= 2 for line in judged)
     keys = hashlib.sha256(json.dumps(provider.key_set()).encode()).hexdigest()
     assert f'hash="sha256:{keys}"' in fetched[0]
     digest = hashlib.sha256(file.read_bytes()).hexdigest()

@@ -49,8 +49,9 @@ class ClaimResolver:
         source = names.get(claim)
         if source is None:
             return claims
-        if not isinstance(found := sources.get(source), dict):
+        if source not in sources:
             raise Unverified(f"id token _claim_names contained a source {source} missing in _claims_sources")
+        found = sources[source] or {}
         endpoint = field_of(found, "endpoint") or ""
         if not endpoint:
             # Claims that stand in the token as another token are not read, nor are they by kube-apiserver.

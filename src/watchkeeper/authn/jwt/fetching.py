@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import urljoin, urlsplit
 
 from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster, trusting
+from watchkeeper.meta.field import go_quote
 from watchkeeper.runtime.x509 import authorities
 
 _TIMEOUT_SECONDS = 30.0
@@ -29,13 +30,20 @@ class Fetcher:
 
     async def fetch(self, url: str, headers: Mapping[str, str] | None = None) -> HttpAnswer:
         """The answer, whatever its status; `headers` go to the host of `url` alone. Raises FetchError."""
-        first = urlsplit(url).hostname
+        try:
+            first = urlsplit(url).hostname
+        except ValueError as error:
+            raise FetchError(f"parse {go_quote(url)}: {error}") from error
         answer = await self._ask(url, headers)
         for _ in range(_MAX_REDIRECTS):
             if answer.status not in _REDIRECTS or not (location := answer.headers.get("location")):
                 break
-            url = urljoin(url, location)
-            answer = await self._ask(url, headers if urlsplit(url).hostname == first else None)
+            try:
+                url = urljoin(url, location)
+                same = urlsplit(url).hostname == first
+            except ValueError as error:
+                raise FetchError(f"parse {go_quote(location)}: {error}") from error
+            answer = await self._ask(url, headers if same else None)
         return answer
 
     async def _ask(self, url: str, headers: Mapping[str, str] | None) -> HttpAnswer:
@@ -44,7 +52,9 @@ class Fetcher:
                 url, ssl_context=self._context, max_body=_MAX_BODY, headers=(lambda: headers) if headers else None
             )
         except ValueError as error:
-            raise FetchError(str(error)) from error
+            scheme = urlsplit(url).scheme
+            why = str(error) if scheme in ("http", "https") else f"unsupported protocol scheme {go_quote(scheme)}"
+            raise FetchError(f"Get {go_quote(url)}: {why}") from error
         try:
             return await poster.get(timeout=_TIMEOUT_SECONDS)
         except HttpError as error:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +12,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from watchkeeper.authn.jwt.go_values import KINDS, field_of
+from watchkeeper.authn.jwt.go_values import KINDS, field_of, url_base64
+from watchkeeper.runtime.base64_text import Base64Error, canonical_base64
 from watchkeeper.runtime.json_text import JsonError, read_json
 
 _TEXTS = ("use", "kty", "kid", "crv", "alg", "x5t", "x5t#S256")
@@ -25,7 +24,6 @@ _CURVES: Mapping[str, tuple[ec.EllipticCurve, int]] = {
     "P-521": (ec.SECP521R1(), 66),
 }
 _THUMBPRINTS = (("x5t", hashlib.sha1), ("x5t#S256", hashlib.sha256))
-_BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 _JOSE = "go-jose/go-jose: "
 
 
@@ -139,9 +137,13 @@ def _certificates(given: Any) -> list[x509.Certificate]:
     found: list[x509.Certificate] = []
     for text in map(_text, given or ()):
         try:
-            found.append(x509.load_der_x509_certificate(base64.b64decode(text, validate=True)))
-        except (binascii.Error, ValueError) as error:
+            encoded = base64.b64decode(canonical_base64(text))
+        except Base64Error as error:
             raise KeySetError(f"{_JOSE}failed to unmarshal x5c field: {error}") from error
+        try:
+            found.append(x509.load_der_x509_certificate(encoded))
+        except ValueError:
+            raise KeySetError(f"{_JOSE}failed to unmarshal x5c field: x509: malformed certificate") from None
     return found
 
 
@@ -149,8 +151,8 @@ def _check_thumbprints(texts: Mapping[str, str], certificates: Sequence[x509.Cer
     for name, digest in _THUMBPRINTS:
         size = digest().digest_size
         try:
-            told = _decoded(texts[name])
-        except KeySetError:
+            told = url_base64(texts[name])
+        except ValueError:
             raise KeySetError(f"{_JOSE}invalid JWK, {name} header has invalid encoding") from None
         if len(told) == 2 * size:
             try:
@@ -174,16 +176,10 @@ def _text(given: Any) -> str:
 
 
 def _number(given: Any) -> bytes:
-    return _decoded(_text(given))
-
-
-def _decoded(text: str) -> bytes:
-    text = text.replace("\r", "").replace("\n", "")
-    if not _BASE64.fullmatch(text) or len(text) % 4 == 1:
-        wrong = _BASE64.match(text)
-        at = wrong.end() if wrong is not None and wrong.end() < len(text) else len(text) // 4 * 4
-        raise KeySetError(f"illegal base64 data at input byte {at}")
-    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_")
+    try:
+        return url_base64(_text(given))
+    except ValueError as error:
+        raise KeySetError(str(error)) from error
 
 
 def _kind(value: Any) -> str:

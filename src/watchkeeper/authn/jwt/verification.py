@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from watchkeeper.authn.jwt.claims import Claims
-from watchkeeper.authn.jwt.go_values import KINDS, field_of, is_field
+from watchkeeper.authn.jwt.go_values import KINDS, field_of, is_field, url_base64
 from watchkeeper.authn.jwt.issuer import Issuer
 from watchkeeper.authn.jwt.key_set import Key
 from watchkeeper.authn.jwt.keys import KeySet, KeysUnavailable
@@ -27,7 +26,6 @@ _TEXTS = ("iss", "sub", "nonce", "at_hash")
 _CLAIM_NAMES = (*_TEXTS, "aud", "exp", "iat", "nbf", "_claim_names", "_claim_sources")
 _CLAIMS = 'struct { Issuer string "json:\\"iss\\"" }'
 _GOOGLE = "accounts.google.com"
-_BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
@@ -43,7 +41,7 @@ def issuer_of(token: str) -> str:
     if len(parts) != 3:
         raise Unverified("malformed token")
     try:
-        payload = _decoded(parts[1])
+        payload = url_base64(parts[1])
     except ValueError as error:
         raise Unverified(f"error decoding token: {error}") from error
     try:
@@ -78,7 +76,7 @@ async def verified(token: str, issuer: Issuer, keys: KeySet) -> Claims:
 def _part(token: str, index: int) -> dict[str, Any]:
     """The header, or the claims. Raises Unverified."""
     try:
-        found = read_json(_decoded(token.split(".")[index]))
+        found = read_json(url_base64(token.split(".")[index]))
     except ValueError as error:
         raise Unverified(f"oidc: malformed jwt: {error}") from error
     if not isinstance(found, dict):
@@ -138,7 +136,7 @@ def _is_signed(token: str, algorithm: str, keys: Sequence[Key]) -> bool:
 
     signed, _, encoded = token.rpartition(".")
     try:
-        signature = _decoded(encoded)
+        signature = url_base64(encoded)
     except ValueError:
         return False
     verifier = get_default_algorithms()[algorithm]
@@ -149,12 +147,6 @@ def _is_signed(token: str, algorithm: str, keys: Sequence[Key]) -> bool:
         except (PyJWTError, ValueError, TypeError):
             continue
     return False
-
-
-def _decoded(part: str) -> bytes:
-    if not _BASE64.fullmatch(part):
-        raise ValueError("illegal base64 data")
-    return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_")
 
 
 def _read(claims: Claims) -> tuple[list[str], float, float]:
