@@ -160,9 +160,9 @@ def test_what_is_refused_after_all_stays_with_whom_it_was() -> None:
             with pytest.raises(ApiError, match="already allocated"):
                 await two.create("second", clusterIP="10.1.0.5", ports=ports)
         held = two.allocator.holder
-        assert (held("10.1.0.5"), two.allocator._ports.holder(30001)) == ("first", "first")
+        assert (held("10.1.0.5"), two.allocator.ports.holder(30001)) == ("first", "first")
         two.allocator.remove(first)
-        assert (held("10.1.0.5"), two.allocator._ports.holder(30001)) == (None, None)
+        assert (held("10.1.0.5"), two.allocator.ports.holder(30001)) == (None, None)
 
     on_two(scenario)
 

@@ -64,6 +64,18 @@ def weighs_gzip(accepted: str) -> bool:
     return False
 
 
+def prefers_gzip(accepted: str) -> bool:
+    """Whether an Accept-Encoding gives gzip more weight than no compression, as the library of Prometheus reads it."""
+    weights = {"identity": -1.0, "gzip": -1.0}
+    for clause in accepted.split(","):
+        name, *params = (part.strip() for part in clause.split(";"))
+        weight = next((_weight(param.removeprefix("q=")) for param in params if param.startswith("q=")), 1.0)
+        for each in weights:
+            if name in ("*", each):
+                weights[each] = max(weights[each], weight)
+    return weights["gzip"] > max(weights["identity"], 0.0)
+
+
 def _weight(text: str) -> float:
     try:
         return float(text)

@@ -10,8 +10,10 @@ import ipaddress
 import logging
 import socket
 from collections.abc import Iterable, Mapping
+from time import perf_counter
 
 from watchkeeper.apis.validation.net import IPAddress, IPNetwork, canonical_ip, parse_ip
+from watchkeeper.registry.allocation_counts import DYNAMIC, STATIC, AllocationCounts
 from watchkeeper.registry.pools import ALLOCATED_IP, Full, Pool, Refused, band
 
 log = logging.getLogger(__name__)
@@ -87,9 +89,10 @@ class _Network:
 class AddressSpace:
     """The addresses of one IP family."""
 
-    def __init__(self, family: str) -> None:
-        """`family`: IPv4 or IPv6. There are no networks at first."""
+    def __init__(self, family: str, counts: AllocationCounts | None = None) -> None:
+        """`family`: IPv4 or IPv6. There are no networks at first. `counts` are of networks, and may be shared."""
         self.family = family
+        self._counts = counts if counts is not None else AllocationCounts()
         self._holders: dict[int, str] = {}
         self._recorded: set[int] = set()
         """What has an IPAddress, whoever has made that."""
@@ -119,6 +122,19 @@ class AddressSpace:
     def covers(self, number: int) -> bool:
         """Whether an address belongs to a network, ready or not."""
         return any(number in each.pool for each in self._networks)
+
+    def network_of(self, number: int) -> str:
+        """The first network that is ready and has an address, "" for none."""
+        return next((str(each.network) for each in self._networks if each.ready and number in each.pool), "")
+
+    def usage(self) -> dict[str, tuple[int, int]]:
+        """Of each network that is ready, how many addresses are taken, and how many there are."""
+        taken = self._holders.keys() | self._recorded
+        return {
+            str(each.network): (sum(number in each.pool for number in taken), each.pool.last - each.pool.first + 1)
+            for each in self._networks
+            if each.ready
+        }
 
     def gives(self, number: int) -> bool:
         """Whether an address belongs to a network that is ready."""
@@ -171,20 +187,28 @@ class AddressSpace:
 
     def take(self, number: int, holder: str) -> None:
         """Take an address. Raises Refused."""
-        if not self.gives(number):
+        started = perf_counter()
+        network = self.network_of(number)
+        if not network:
             raise Refused(NO_NETWORK)
         if number in self._holders or number in self._recorded:
+            self._counts.failed[network, STATIC] += 1
             raise Refused(ALLOCATED_IP)
         self._holders[number] = holder
+        self._counts.took(network, STATIC, perf_counter() - started)
 
     def take_any(self, holder: str) -> str:
         """Take any address. Raises Full."""
         for each in self._networks:
             if each.ready:
+                started = perf_counter()
                 try:
-                    return str(each.address(each.pool.take_any(holder)))
+                    found = each.address(each.pool.take_any(holder))
                 except Full:
+                    self._counts.failed[str(each.network), DYNAMIC] += 1
                     continue
+                self._counts.took(str(each.network), DYNAMIC, perf_counter() - started)
+                return str(found)
         raise Full("range is full")
 
     # -- dry runs: they ask one network only, as the reference has them -------------------------------------------

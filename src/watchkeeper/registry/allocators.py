@@ -25,6 +25,7 @@ from watchkeeper.registry.address_space import (
     locate,
     record_name,
 )
+from watchkeeper.registry.allocation_counts import DYNAMIC, STATIC, AllocationCounts
 from watchkeeper.registry.node_ports import allocate_ports, update_ports
 from watchkeeper.registry.pools import Full, PortPool, Refused
 from watchkeeper.registry.port_operation import PortOperation
@@ -165,9 +166,11 @@ class ServiceAllocator:
         Addresses are given from them until others are offered.
         """
         found = [configured_network(network) for network in networks]
-        self._spaces = {family: AddressSpace(family) for family in map(family_of, found)}
+        self.address_counts = AllocationCounts()
+        """What was given, by network."""
+        self._spaces = {family: AddressSpace(family, self.address_counts) for family in map(family_of, found)}
         self.offer({str(network): True for network in found})
-        self._ports = PortPool(*node_ports)
+        self.ports = PortPool(*node_ports)
         self._recorder: Recorder = recorder or _NoRecorder()
         self.arbiter: Arbiter | None = None
         """To be set when other servers allocate too."""
@@ -206,7 +209,7 @@ class ServiceAllocator:
         for space, number in self._located(cluster_addresses(spec)):
             space.note(number, holder)
         for port in all_ports(spec):
-            self._ports.take(port, holder)
+            self.ports.take(port, holder)
 
     # -- IPAddresses --------------------------------------------------------------------------------------------
 
@@ -276,7 +279,7 @@ class ServiceAllocator:
         self.give_back(addresses, holder)
         ports = all_ports(spec)
         for port in ports:
-            self._ports.give_back(port, holder)
+            self.ports.give_back(port, holder)
         if self.arbiter is not None:
             self.arbiter.release_ports(ports)
         self._recorder.released(addresses)
@@ -299,11 +302,11 @@ class ServiceAllocator:
         self.give_back((each for each in cluster_addresses(was) if each not in addresses), holder)
         for port in all_ports(was):
             if port not in ports:
-                self._ports.give_back(port, holder)
+                self.ports.give_back(port, holder)
         for space, number in self._located(addresses):
             space.put(number, holder)
         for port in ports:
-            self._ports.put(port, holder)
+            self.ports.put(port, holder)
 
     def remove(self, service: Object) -> None:
         """A Service is gone, whoever deleted it."""
@@ -311,12 +314,12 @@ class ServiceAllocator:
         was = self._known.pop(holder, None) or service.get("spec") or {}
         self.give_back(cluster_addresses(was), holder)
         for port in all_ports(was):
-            self._ports.give_back(port, holder)
+            self.ports.give_back(port, holder)
 
     def replace(self, kind: str, services: list[Object]) -> None:
         """These are all Services there are."""
         self._known.clear()
-        self._ports.clear()
+        self.ports.clear()
         for space in self._spaces.values():
             space.clear()
         for service in services:
@@ -352,6 +355,7 @@ class ServiceAllocator:
     def take_another(self, text: str, transaction: ServiceTransaction) -> str:
         """Take another address of the family for one that turned out to be somebody else's. Raises Full."""
         space, number = next(self._located([text]))
+        self.address_counts.lost(space.network_of(number), DYNAMIC)
         space.give_back(number, transaction.holder)
         space.record(number)
         transaction.taken.remove(text)
@@ -361,6 +365,15 @@ class ServiceAllocator:
         transaction.chosen.add(other)
         return other
 
+    def refuse(self, text: str) -> None:
+        """An address that was asked for by name turned out to be somebody else's."""
+        for space, number in self._located([text]):
+            self.address_counts.lost(space.network_of(number), STATIC)
+
+    def usage(self) -> dict[str, tuple[int, int]]:
+        """Of each network that is ready, how many addresses are taken, and how many there are."""
+        return {network: each for space in self._spaces.values() for network, each in space.usage().items()}
+
     # -- addresses ----------------------------------------------------------------------------------------------
 
     def _begin(self, obj: Object, old: Object | None, dry_run: bool) -> ServiceTransaction:
@@ -368,7 +381,7 @@ class ServiceAllocator:
         if wrong:
             raise _invalid(obj, wrong)
         holder = _holder(obj if old is None else old)
-        ports = PortOperation(self._ports, holder, dry_run=dry_run, shared=self.arbiter is not None)
+        ports = PortOperation(self.ports, holder, dry_run=dry_run, shared=self.arbiter is not None)
         return ServiceTransaction(allocator=self, service=obj, holder=holder, ports=ports, dry_run=dry_run)
 
     def _take_all(self, obj: Object, transaction: ServiceTransaction) -> None:
@@ -437,6 +450,7 @@ class ServiceAllocator:
             # Its server may have freed it a moment ago: the arbiter knows.
             previous = space.holder(number)
             space.put(number, transaction.holder)
+            self.address_counts.taken[space.network_of(number), STATIC] += 1
             if previous is not None and previous != transaction.holder:
                 transaction.contested[text] = previous
 

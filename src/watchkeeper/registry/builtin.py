@@ -86,6 +86,8 @@ class BuiltinOptions:
     root: str = RESOURCE_PREFIX
     """What all keys begin with."""
     hooks: Mapping[GroupResource, Hooks] = field(default_factory=dict)
+    part_hooks: Mapping[tuple[GroupResource, str], Hooks] = field(default_factory=dict)
+    """By resource and subresource."""
     stores: Mapping[GroupResource, type[Store]] = field(default_factory=dict)
     """Resources whose verbs do otherwise than the generic store's."""
 
@@ -176,7 +178,9 @@ class BuiltinRegistry:
         behavior, namespaced = store.strategy.behavior, info.namespaced
         special = behavior.extra.get("subresources", {}).get(name)
         if special is not None:
-            return StatusStore(store, PartStrategy(store.kind, behavior, special, namespaced=namespaced))
+            part_hooks = self._options.part_hooks.get((store.resource, name))
+            strategy = PartStrategy(store.kind, behavior, special, namespaced=namespaced, part_hooks=part_hooks)
+            return StatusStore(store, strategy)
         if name == "status":
             of_namespace = isinstance(store, NamespaceStore)
             make = NamespaceStatusStrategy if of_namespace else StatusStrategy
@@ -189,9 +193,18 @@ class BuiltinRegistry:
 class PartStrategy(StatusStrategy):
     """A strategy whose rules are the kind's own."""
 
-    def __init__(self, kind: GroupVersionKind, behavior: KindBehavior, hooks: PartHooks, *, namespaced: bool) -> None:
+    def __init__(
+        self,
+        kind: GroupVersionKind,
+        behavior: KindBehavior,
+        hooks: PartHooks,
+        *,
+        namespaced: bool,
+        part_hooks: Hooks | None = None,
+    ) -> None:
         super().__init__(kind, behavior, namespaced=namespaced, has_status=True)
         self.hooks = hooks
+        self.part_hooks = part_hooks
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         """As the kind says."""

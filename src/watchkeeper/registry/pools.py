@@ -6,6 +6,8 @@ import itertools
 import random
 from collections.abc import Collection
 
+from watchkeeper.registry.allocation_counts import DYNAMIC, STATIC, AllocationCounts
+
 ALLOCATED_IP = "provided IP is already allocated"
 ALLOCATED_PORT = "provided port is already allocated"
 
@@ -97,14 +99,38 @@ class PortPool(Pool):
 
     def __init__(self, first: int, last: int) -> None:
         super().__init__(first, last, band(last - first + 1, step=32, most=128))
+        self.counts = AllocationCounts()
+
+    @property
+    def size(self) -> int:
+        """How many ports there are."""
+        return self.last - self.first + 1
+
+    @property
+    def taken(self) -> int:
+        """How many are held."""
+        return sum(port in self for port in self._holders)
+
+    def take_any(self, holder: str) -> int:
+        """Take one that is free, as other pools do, and count it. Raises Full."""
+        try:
+            found = super().take_any(holder)
+        except Full:
+            self.counts.failed["", DYNAMIC] += 1
+            raise
+        self.counts.taken["", DYNAMIC] += 1
+        return found
 
     def claim(self, port: int, holder: str) -> None:
         """Take a port. Raises Refused."""
         if port not in self:
+            self.counts.failed["", STATIC] += 1
             why = "provided port is not in the valid range. The range of valid ports is"
             raise Refused(f"{why} {self.first}-{self.last}")
         if not self.take(port, holder):
+            self.counts.failed["", STATIC] += 1
             raise Refused(ALLOCATED_PORT)
+        self.counts.taken["", STATIC] += 1
 
 
 def band(size: int, *, step: int, most: int) -> int:

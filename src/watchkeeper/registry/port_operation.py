@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from watchkeeper.registry.allocation_counts import DYNAMIC, STATIC
 from watchkeeper.registry.pools import ALLOCATED_PORT, ELSEWHERE, PortPool, Refused
 
 _DRY_RUN_PORTS_BEGIN = 32768
@@ -37,9 +38,14 @@ class PortOperation:
         """Whether another one would do as well."""
         return port in self._chosen
 
+    def refuse(self, port: int) -> None:
+        """A port that was asked for by number turned out to be somebody else's."""
+        self._pool.counts.lost("", STATIC)
+
     def replace(self, port: int) -> int:
         """Take another port for one that turned out to be somebody else's, which stays taken. Raises Full."""
         self._pool.put(port, ELSEWHERE)
+        self._pool.counts.lost("", DYNAMIC)
         self._taken.remove(port)
         self._chosen.discard(port)
         return self.take_any()
@@ -59,6 +65,7 @@ class PortOperation:
             # Another server may have freed it a moment ago.
             self._contested[port] = previous
             self._pool.put(port, self._holder)
+            self._pool.counts.taken["", STATIC] += 1
         else:
             self._pool.claim(port, self._holder)
 

@@ -44,6 +44,7 @@ async def _secure_address(transaction: ServiceTransaction, arbiter: Arbiter, add
             transaction.reserved.addresses.append(address)
             return
         if address not in transaction.chosen:
+            transaction.allocator.refuse(address)
             why = f"failed to allocate IP {address}: {ALLOCATED_IP}"
             raise errors.invalid(_KIND, name, [invalid("spec.clusterIPs", spec["clusterIPs"], why)])
         try:
@@ -68,6 +69,7 @@ async def _secure_ports(transaction: ServiceTransaction, arbiter: Arbiter) -> No
             return
         for port in refused:
             if not operation.was_chosen(port):
+                operation.refuse(port)
                 raise _port_is_taken(transaction.service, port)
             try:
                 _put_port(spec, port, operation.replace(port))

@@ -26,6 +26,7 @@ from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 from watchkeeper.registry.deletion import removed_by_update
 from watchkeeper.registry.metadata import metadata_of
 from watchkeeper.registry.rest import Context
+from watchkeeper.registry.transaction import Hooks
 from watchkeeper.runtime.with_empties import equal_as_sent
 
 Object = dict[str, Any]
@@ -120,6 +121,8 @@ class Strategy:
     checks_whole = True
     """Whether an update finds the whole new state valid, not only the part that it may change."""
     passes = _PASSES
+    part_hooks: Hooks | None = None
+    """What a subresource does around its writes."""
 
     def __init__(self, kind: GroupVersionKind, behavior: KindBehavior, *, namespaced: bool, has_status: bool) -> None:
         self.kind = kind

@@ -121,9 +121,10 @@ class Update:
         old = live if live is not None else current.data()
         meta = metadata_of(obj)
         self._check_version(meta, old["metadata"]["resourceVersion"])
-        if self.store.hooks is not None and self.strategy is self.store.strategy:
-            # A subresource keeps the spec: it holds nothing.
-            self.held = self.store.hooks.begin_update(obj, old, dry_run=self.options.dry_run)
+        # A subresource keeps the spec: it holds nothing of what the resource does.
+        hooks = self.store.hooks if self.strategy is self.store.strategy else self.strategy.part_hooks
+        if hooks is not None:
+            self.held = hooks.begin_update(obj, old, dry_run=self.options.dry_run)
         ensure_namespace(meta, self.ctx.namespace if self.store.strategy.namespaced else "")
         try:
             self.strategy.before_update(self.ctx, obj, old, settled=current.settled)

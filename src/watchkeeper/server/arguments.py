@@ -131,6 +131,10 @@ def _values(text: str) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()
 
 
+def _one_text(text: str) -> tuple[str, ...]:
+    return (text,) if text else ()
+
+
 def _required_claim(text: str) -> tuple[str, ...]:
     if "=" not in text:
         raise ValueError(f"malformed pair, expect string=string: {text}")
@@ -224,6 +228,12 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
               kind=_names, metavar="LIST")  # fmt: skip
     a.add("--admission-control-config-file", "an AdmissionConfiguration: defaults and exemptions of PodSecurity, what"
           " webhooks are shown", kind=Path, metavar="FILE")  # fmt: skip
+    a.add("--allow-metric-labels", "values that a label of a metric has, all others being unexpected; may be given"
+          " several times", kind=_one_text, default=(), metavar="METRIC,LABEL=VALUES", action=_Collected)  # fmt: skip
+    a.add(
+        "--allow-metric-labels-manifest", "a YAML file that says so, if the option does not", kind=Path, metavar="FILE"
+    )
+    a.add("--disabled-metrics", "metrics that are not told of", default=(), kind=_names, metavar="NAMES")
     a.add("--audit-policy-file", "an audit.k8s.io/v1 Policy: which requests are told of", kind=Path, metavar="FILE")
     a.add("--audit-log-path", "where they are told of, - for standard output", default="", metavar="FILE")
     a.add("--audit-log-mode", "batch to write when there is time, blocking to do so before the answer, blocking-strict"

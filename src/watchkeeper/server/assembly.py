@@ -39,6 +39,7 @@ from watchkeeper.registry.address_records import AddressRecords, FollowedService
 from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, AddressRepair
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry
+from watchkeeper.registry.issued_certificates import IssuedCertificates
 from watchkeeper.registry.service_families import complete_stored
 from watchkeeper.registry.service_networks import SERVICE_CIDRS, ServiceNetworks
 from watchkeeper.registry.service_records import ServiceRecords
@@ -77,6 +78,7 @@ from watchkeeper.storage.factory import StorageFactory
 log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
+SIGNING_REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
 FOLLOWED = (
     *policy_feed.RESOURCES.values(),
     *admission_policies.RESOURCES.values(),
@@ -138,6 +140,7 @@ class Assembly:
         self._address_records = AddressRecords(self.allocator, self._address_repair)
         self._tasks = TaskOwner("assembly")
         hooks: dict[GroupResource, Hooks] = {SERVICES: self.allocator}
+        self.issued = IssuedCertificates()
         self.sharing: ServiceSharing | None = None
         """Set when other servers may allocate for Services too."""
         if is_shared(storage) and not options.read_only:
@@ -158,6 +161,7 @@ class Assembly:
             BuiltinOptions(
                 event_ttl=options.event_ttl,
                 hooks=hooks,
+                part_hooks={(SIGNING_REQUESTS, "status"): self.issued},
                 stores={**STORES, **dict.fromkeys(FOLLOWED, FollowedStore)},
                 root=storage.root,
             ),

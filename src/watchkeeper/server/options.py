@@ -172,6 +172,12 @@ class ServeOptions:
     """Rules for writes to leave out."""
     admission_control_config_file: Path | None = None
     """An AdmissionConfiguration: what rules for writes are told."""
+    allow_metric_labels: tuple[str, ...] = ()
+    """`METRIC,LABEL=VALUE`, as a line of CSV each: all other values of the label are told as `unexpected`."""
+    allow_metric_labels_manifest: Path | None = None
+    """A YAML file that maps `METRIC,LABEL` to values, in place of `allow_metric_labels`."""
+    disabled_metrics: tuple[str, ...] = ()
+    """Metrics that are not told of."""
     audit_policy_file: Path | None = None
     """An audit.k8s.io/v1 Policy: which requests are told of in the audit log."""
     audit_log_path: str = ""

@@ -50,8 +50,12 @@ from watchkeeper.server.health import LOG, Check, Health, Unhealthy, ping
 from watchkeeper.server.http.listener import Listener
 from watchkeeper.server.identity import ExpiredLeases, IdentityLease, server_id
 from watchkeeper.server.kubeconfig import write_kubeconfig
+from watchkeeper.server.metrics.allocators import allocator_collector
+from watchkeeper.server.metrics.certificates import certificates_collector
 from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
+from watchkeeper.server.metrics.etcd import etcd_collector
 from watchkeeper.server.metrics.pod_security import pod_security_collector
+from watchkeeper.server.metrics.shaping import shaping
 from watchkeeper.server.metrics.storage import StorageMetrics
 from watchkeeper.server.openid import CONFIGURATION, KEYS, OpenID
 from watchkeeper.server.options import DEFAULT_PORT, ServeOptions
@@ -109,7 +113,10 @@ class Server:
         self.state = State.NEW
         self.policy = Policy()
         self.health = Health()
-        self.metrics = Metrics(self.health.collect)
+        self.metrics = Metrics(
+            self.health.collect,
+            shaping(options.allow_metric_labels, options.allow_metric_labels_manifest, options.disabled_metrics),
+        )
         self.urls: list[str] = []
         """How it is reached, the first one best."""
         self._undo: list[tuple[str, Callable[[], object]]] = []
@@ -395,6 +402,9 @@ class Server:
             poll_seconds=options.etcd_db_metric_poll_interval,
         )
         self.metrics.add(stored.collect)
+        self.metrics.add(etcd_collector(lambda: self.assembly.storage.measured))
+        self.metrics.add(allocator_collector(self.assembly.allocator))
+        self.metrics.add(certificates_collector(self.assembly.issued))
         self.metrics.add(filter_collector(in_flight, authentication))
         self.metrics.add(self.assembly.webhooks.collect)
         self.metrics.add(self.assembly.policies.collect)

@@ -14,6 +14,7 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.together import close_all, together
 from watchkeeper.kv.errors import KVError
 from watchkeeper.kv.interface import KV, Status, prefix_end
+from watchkeeper.kv.measured import MeasuredKV, Measurements
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.storage.backend import BackendConfig, Opener
 from watchkeeper.storage.cacher.cacher import Cacher
@@ -78,6 +79,8 @@ class StorageFactory:
         self._backends: dict[tuple[str, ...], Backend] = {}
         self._storages: dict[GroupResource, Interface] = {}
         self._tasks = TaskOwner("storage")
+        self.measured: dict[GroupResource, Measurements] = {}
+        """What resources that lie in an etcd have asked of it."""
 
     def __repr__(self) -> str:
         return f"<StorageFactory of {len(self._storages)} storages on {len(self._backends)} backends>"
@@ -147,7 +150,7 @@ class StorageFactory:
         """
         backend = self.backend(resource)
         store = Store(
-            backend.kv,
+            self._asked(backend, resource),
             codec,
             self.prefix(resource, custom=custom),
             transformer=self.transformer(resource),
@@ -163,6 +166,12 @@ class StorageFactory:
             check_seconds=backend.config.cache_check_interval,
             compacted=lambda: backend.compactor.compact_revision,
         )
+
+    def _asked(self, backend: Backend, resource: GroupResource) -> KV:
+        """What a resource asks, measured where that is an etcd."""
+        if backend.config.type not in ("", "etcd3"):
+            return backend.kv
+        return MeasuredKV(backend.kv, self.measured.setdefault(resource, {}))
 
     async def drop(self, resource: GroupResource) -> None:
         """Close the storage of a resource that is not served any more; what is stored stays."""
