@@ -1,4 +1,4 @@
-"""Durations as Go's time.ParseDuration reads them, and what it says of texts that are none."""
+"""Durations as Go reads and writes them, and what it says of texts that are none."""
 
 from __future__ import annotations
 
@@ -47,6 +47,27 @@ def parse_duration(text: str) -> int:
     if total == _MAX:
         raise _invalid(text)
     return total
+
+
+def format_duration(nanoseconds: int) -> str:
+    """A duration as Go's Duration.String writes it."""
+    if nanoseconds < 0:
+        return f"-{format_duration(-nanoseconds)}"
+    if nanoseconds < _UNITS["s"]:
+        unit = next((each for each in ("ms", "\u00b5s") if nanoseconds >= _UNITS[each]), "ns")
+        return f"{_decimal(nanoseconds, _UNITS[unit])}{unit}" if nanoseconds else "0s"
+    minutes, rest = divmod(nanoseconds, _UNITS["m"])
+    text = f"{_decimal(rest, _UNITS['s'])}s"
+    if not minutes:
+        return text
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes}m{text}" if hours else f"{minutes}m{text}"
+
+
+def _decimal(value: int, unit: int) -> str:
+    whole, rest = divmod(value, unit)
+    digits = f"{rest:0{len(str(unit)) - 1}}".rstrip("0") if rest else ""
+    return f"{whole}.{digits}" if digits else str(whole)
 
 
 def _fraction(digits: str, unit: int) -> int:

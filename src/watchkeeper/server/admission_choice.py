@@ -43,23 +43,22 @@ _ABSENT = frozenset(
         "AlwaysPullImages",
         "DenyServiceExternalIPs",
         "ExtendedResourceToleration",
-        "ImagePolicyWebhook",
         "LimitPodHardAntiAffinityTopology",
         "NamespaceAutoProvision",
         "NamespaceExists",
         "NodeRestriction",
         "OwnerReferencesPermissionEnforcement",
-        "PodNodeSelector",
         "PodTolerationRestriction",
         "ServiceAccount",
     }
 )
 """Those that kube-apiserver alone has."""
 
-EVENT_RATE_LIMIT = "EventRateLimit"
-"""Off unless it is turned on."""
+EVENT_RATE_LIMIT, IMAGE_POLICY, NODE_SELECTOR = "EventRateLimit", "ImagePolicyWebhook", "PodNodeSelector"
+OPTIONAL = frozenset({EVENT_RATE_LIMIT, IMAGE_POLICY, NODE_SELECTOR})
+"""Off unless they are turned on."""
 
-_KNOWN = _IDLE | _ABSENT | frozenset(OFFERED) | {EVENT_RATE_LIMIT}
+_KNOWN = _IDLE | _ABSENT | frozenset(OFFERED) | OPTIONAL
 
 
 def check_choice(enabled: Sequence[str], disabled: Sequence[str]) -> None:

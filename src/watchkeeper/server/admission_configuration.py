@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from watchkeeper.server.admission_choice import EVENT_RATE_LIMIT
+from watchkeeper.server.admission_choice import EVENT_RATE_LIMIT, IMAGE_POLICY, NODE_SELECTOR, OPTIONAL
 from watchkeeper.server.errors import StartupError
 
 if TYPE_CHECKING:
     from watchkeeper.admission.event_rate_limit import Limit
+    from watchkeeper.admission.image_policy import ImagePolicy
     from watchkeeper.admission.podsecurity.configuration import Configuration
     from watchkeeper.admission.quota.limited import LimitedResource
     from watchkeeper.meta.field import FieldError
+    from watchkeeper.webhook.backend import Backend
     from watchkeeper.webhook.credentials import WebhookCredentials
 
 T = TypeVar("T")
@@ -34,6 +36,8 @@ class AdmissionConfiguration:
     validating_webhooks: WebhookCredentials | None = None
     limited_resources: tuple[LimitedResource, ...] = ()
     event_limits: tuple[Limit, ...] = ()
+    image_policy: tuple[ImagePolicy, Backend] | None = None
+    node_selectors: Mapping[str, str] | None = None
 
 
 NOTHING_SAID = AdmissionConfiguration()
@@ -43,8 +47,8 @@ def load_admission_configuration(
     path: Path | None, disabled: tuple[str, ...] = (), enabled: tuple[str, ...] = ()
 ) -> AdmissionConfiguration:
     """Read the file and those that it names; plugins that are off are told nothing. Raises StartupError."""
-    limits_events = EVENT_RATE_LIMIT in enabled
-    if path is None and not limits_events:
+    optional = OPTIONAL.intersection(enabled)
+    if path is None and not optional:
         return NOTHING_SAID
     found = _plugins(path) if path is not None else {}
     told = {name: said for name, said in found.items() if name not in disabled}
@@ -53,7 +57,9 @@ def load_admission_configuration(
         _credentials(_MUTATING, told[_MUTATING]) if _MUTATING in told else None,
         _credentials(_VALIDATING, told[_VALIDATING]) if _VALIDATING in told else None,
         _limited_resources(told["ResourceQuota"]) if "ResourceQuota" in told else (),
-        _event_limits(told.get(EVENT_RATE_LIMIT, "")) if limits_events else (),
+        _event_limits(told.get(EVENT_RATE_LIMIT, "")) if EVENT_RATE_LIMIT in optional else (),
+        _image_policy(told.get(IMAGE_POLICY)) if IMAGE_POLICY in optional else None,
+        _node_selectors(told.get(NODE_SELECTOR, "")) if NODE_SELECTOR in optional else None,
     )
 
 
@@ -115,6 +121,27 @@ def _event_limits(data: str | Mapping[str, Any]) -> tuple[Limit, ...]:
     from watchkeeper.admission.event_rate_limit import parse_limits
 
     return _judged(EVENT_RATE_LIMIT, parse_limits, data)
+
+
+def _image_policy(data: str | Mapping[str, Any] | None) -> tuple[ImagePolicy, Backend]:
+    from watchkeeper.admission.image_policy import parse_policy
+    from watchkeeper.webhook.backend import Backend
+
+    if data is None:
+        raise _failed(IMAGE_POLICY, "no config specified")
+    try:
+        policy = parse_policy(data)
+        return policy, Backend(policy.kubeconfig)
+    except FileNotFoundError as error:
+        raise _failed(IMAGE_POLICY, f"stat {error.filename}: {_why(error)}") from error
+    except (OSError, ValueError) as error:
+        raise _failed(IMAGE_POLICY, _why(error)) from error
+
+
+def _node_selectors(data: str | Mapping[str, Any]) -> Mapping[str, str]:
+    from watchkeeper.admission.pod_node_selector import parse_selectors
+
+    return parse_selectors(data)
 
 
 def _limited_resources(data: str | Mapping[str, Any]) -> tuple[LimitedResource, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from watchkeeper.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
@@ -31,12 +29,10 @@ from watchkeeper.admission.runtime_class import RuntimeClass
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.endpoints.scope import ServedTable
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.server.admission_configuration import NOTHING_SAID, AdmissionConfiguration
 from watchkeeper.server.policy_params import plural_of
 from watchkeeper.server.security_labels import SecurityLabels
 from watchkeeper.server.stored_objects import StoredObjects
-
-if TYPE_CHECKING:
-    from watchkeeper.admission.podsecurity.configuration import Configuration
 
 _LIMITS = GroupResource("", "limitranges")
 _PODS = GroupResource("", "pods")
@@ -48,22 +44,25 @@ def builtin_plugins(
     authorizer: Authorizer,
     served: ServedTable,
     metrics: PodSecurityMetrics,
-    pod_security: Configuration | None = None,
+    told: AdmissionConfiguration = NOTHING_SAID,
 ) -> list[Plugin]:
-    """Those that nobody has to configure, in the order in which they run. Policies, webhooks and quotas come after."""
+    """kube-apiserver's, in the order in which they run. Policies, webhooks and quotas come after."""
     return [
         NamespaceLifecycle(stored.namespace_is_ending),
         DeviceAccess(authorizer, stored.find_namespace),
         LimitRanger(lambda namespace: stored.list_in(_LIMITS, namespace)),
         TaintNodesByCondition(),
+        *_image_policy(told),
         PodSecurity(
             SecurityLabels(lambda: stored.store(*_NAMESPACES)),
             lambda namespace: stored.list_in(_PODS, namespace),
             metrics,
-            pod_security,
+            told.pod_security,
         ),
+        *_pod_node_selector(stored, told),
         Priority(stored.find_priority_class),
         DefaultTolerationSeconds(),
+        *_event_rate_limit(told),
         StorageObjectInUseProtection(),
         DefaultStorageClass(lambda: stored.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
         PersistentVolumeClaimResize(lambda: stored.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
@@ -81,3 +80,28 @@ def builtin_plugins(
             lambda kind: plural_of(served, kind),
         ),
     ]
+
+
+def _image_policy(told: AdmissionConfiguration) -> list[Plugin]:
+    if told.image_policy is None:
+        return []
+    from watchkeeper.admission.image_policy import ImagePolicyWebhook
+
+    policy, backend = told.image_policy
+    return [ImagePolicyWebhook(backend, policy)]
+
+
+def _pod_node_selector(stored: StoredObjects, told: AdmissionConfiguration) -> list[Plugin]:
+    if told.node_selectors is None:
+        return []
+    from watchkeeper.admission.pod_node_selector import PodNodeSelector
+
+    return [PodNodeSelector(stored.find_namespace, told.node_selectors)]
+
+
+def _event_rate_limit(told: AdmissionConfiguration) -> list[Plugin]:
+    if not told.event_limits:
+        return []
+    from watchkeeper.admission.event_rate_limit import EventRateLimit
+
+    return [EventRateLimit(told.event_limits)]

@@ -301,13 +301,8 @@ class Assembly:
         plugins = [
             *([ReadOnly()] if self.options.read_only else []),
             *builtin_plugins(
-                self.stored,
-                self.options.authorizer,
-                self.served,
-                self.pod_security,
-                self.options.admission.pod_security,
+                self.stored, self.options.authorizer, self.served, self.pod_security, self.options.admission
             ),
-            *self._event_rate_limit(),
             self.configuration,
             *self.options.plugins,
             self.policies.mutating,
@@ -318,13 +313,6 @@ class Assembly:
             *self.options.extra_plugins,
         ]
         return chosen(plugins, self.options.disabled_plugins)
-
-    def _event_rate_limit(self) -> list[Plugin]:
-        if not self.options.admission.event_limits:
-            return []
-        from watchkeeper.admission.event_rate_limit import EventRateLimit
-
-        return [EventRateLimit(self.options.admission.event_limits)]
 
     def store(self, group: str, resource: str) -> Store:
         """The registry store of a built-in resource."""
@@ -373,6 +361,8 @@ class Assembly:
         for watcher in list(self.services.watchers):
             watcher.close()
         self.webhooks.close()
+        if self.options.admission.image_policy is not None:
+            self.options.admission.image_policy[1].close()
         await close_all(
             [
                 self.quotas.close,

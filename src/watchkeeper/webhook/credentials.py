@@ -43,7 +43,7 @@ class Credential:
         if self.certificate is None or self.key is None:
             return
         with tempfile.NamedTemporaryFile() as file:  # `ssl` takes certificates from files only
-            file.write(_content(self.certificate) + b"\n" + _content(self.key))
+            file.write(content_of(self.certificate) + b"\n" + content_of(self.key))
             file.flush()
             context.load_cert_chain(file.name)
 
@@ -76,56 +76,60 @@ def read_credentials(path: Path) -> WebhookCredentials:
         data = load_yaml(path.read_bytes())
         if not isinstance(data, dict):
             raise ValueError("it is no kubeconfig")
-        users = {name: _credential(user, path) for name, user in _entries(data, "user").items()}
-        context = _entries(data, "context").get(_text(data, "current-context"), {})
-        return WebhookCredentials(users, _text(context, "user"))
+        users = {name: credential_of(user, path) for name, user in entries_of(data, "user").items()}
+        context = entries_of(data, "context").get(text_of(data, "current-context"), {})
+        return WebhookCredentials(users, text_of(context, "user"))
     except ValueError as error:
         raise ValueError(f"error loading config file {str(path)!r}: {error}") from error
 
 
-def _entries(data: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
+def entries_of(data: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
     """What stands in a list of the file, by name. Raises ValueError."""
     given = data.get(f"{kind}s") or []
     found: dict[str, dict[str, Any]] = {}
     for entry in given if isinstance(given, list) else [given]:
         if not isinstance(entry, dict) or not isinstance(entry.get(kind) or {}, dict):
             raise ValueError(f"{kind}s is no list of named objects")
-        name = _text(entry, "name")
+        name = text_of(entry, "name")
         if name in found:
             raise ValueError(f"duplicate name {go_quote(name)} in list of {kind}s")
         found[name] = entry.get(kind) or {}
     return found
 
 
-def _text(fields: Mapping[str, Any], key: str) -> str:
+def text_of(fields: Mapping[str, Any], key: str) -> str:
+    """What stands in a field, "" for nothing. Raises ValueError."""
     value = fields.get(key)
     if value is not None and not isinstance(value, str):
         raise ValueError(f"{key} is no string")
     return value or ""
 
 
-def _credential(user: Mapping[str, Any], path: Path) -> Credential:
+def credential_of(user: Mapping[str, Any], path: Path) -> Credential:
+    """What a user in the kubeconfig at a path shows. Raises ValueError."""
     for unsupported in ("exec", "auth-provider"):
         if user.get(unsupported):
             raise ValueError(f"credentials by {unsupported} are not supported; use a token or a certificate")
-    name = _text(user, "username")
-    file, impersonated = _text(user, "tokenFile"), _text(user, "as")
+    name = text_of(user, "username")
+    file, impersonated = text_of(user, "tokenFile"), text_of(user, "as")
     return Credential(
-        token=_text(user, "token"),
+        token=text_of(user, "token"),
         token_file=path.parent / file if file else None,
-        basic=(name, _text(user, "password")) if name else None,
-        certificate=_source(user, "client-certificate", path),
-        key=_source(user, "client-key", path),
+        basic=(name, text_of(user, "password")) if name else None,
+        certificate=source_of(user, "client-certificate", path),
+        key=source_of(user, "client-key", path),
         headers={"Impersonate-User": impersonated} if impersonated else {},
     )
 
 
-def _source(user: Mapping[str, Any], key: str, path: Path) -> bytes | Path | None:
-    if data := _text(user, f"{key}-data"):
+def source_of(user: Mapping[str, Any], key: str, path: Path) -> bytes | Path | None:
+    """What a field holds as base64, or the file that it names. Raises ValueError."""
+    if data := text_of(user, f"{key}-data"):
         return base64.b64decode(data, validate=True)
-    file = _text(user, key)
+    file = text_of(user, key)
     return path.parent / file if file else None
 
 
-def _content(source: bytes | Path) -> bytes:
+def content_of(source: bytes | Path) -> bytes:
+    """The bytes themselves. Raises OSError."""
     return source if isinstance(source, bytes) else source.read_bytes()
