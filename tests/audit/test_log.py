@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from watchkeeper.audit import log as audit_log
+from watchkeeper.audit import sinks
 from watchkeeper.audit.log import AuditLog, LogOptions
 
 
@@ -57,7 +58,7 @@ def test_an_existing_file_is_continued(tmp_path: Path) -> None:
 
 
 def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_log, "MAX_WAITING", 10)
+    monkeypatch.setattr(sinks, "MAX_WAITING", 10)
     file = tmp_path / "audit.log"
     written = run(LogOptions(path=str(file)), [b"12345\n", b"12345\n", b"123\n"])
     assert file.read_bytes() == b"12345\n123\n"
@@ -156,7 +157,7 @@ def test_nobody_waits_forever_whatever_goes_wrong(tmp_path: Path, monkeypatch: p
 
 
 def test_a_dropped_line_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_log, "MAX_WAITING", 10)
+    monkeypatch.setattr(sinks, "MAX_WAITING", 10)
 
     async def main() -> list[bool]:
         written = AuditLog(LogOptions(path=str(tmp_path / "audit.log")))

@@ -122,6 +122,8 @@ class ImagePolicyWebhook(BasePlugin):
             except BackendError as error:
                 log.info("the backend for images cannot be asked: %s", error)
                 if not self._policy.default_allow:
+                    if error.failure is not None and error.failure.reason == "Forbidden":
+                        raise error.failure from error
                     raise forbidden(attributes, str(error)) from error
                 attributes.annotate(f"{_PREFIX}failed-open", "true")
                 return

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +17,10 @@ from typing import BinaryIO
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.workers import Workers
+from watchkeeper.audit import sinks
 
 log = logging.getLogger(__name__)
 
-MAX_WAITING = 64 << 20
-"""Bytes of events that may wait for a slow disk; what comes on top is dropped and counted."""
-MODES = ("batch", "blocking", "blocking-strict")
-"""Nobody waits for events; answers wait until they are written; and a request whose first one is lost fails."""
 _MEGABYTE = 1 << 20
 _DAY = 86400.0
 _STAMP = "%Y-%m-%dT%H-%M-%S"
@@ -41,7 +38,7 @@ class LogOptions:
     max_age: int = 0
     """Days that older files are kept, 0 for ever."""
     mode: str = "blocking"
-    """One of `MODES`."""
+    """One of `sinks.MODES`."""
 
 
 class AuditLog:
@@ -85,7 +82,7 @@ class AuditLog:
 
     def write(self, line: bytes) -> None:
         """Take a line, its newline included."""
-        if self._waiting + len(line) > MAX_WAITING:
+        if self._waiting + len(line) > sinks.MAX_WAITING:
             self.dropped += 1
             self._dropped_now = True
             return
@@ -102,6 +99,10 @@ class AuditLog:
                 self._batch.set_result(False)
             self._wanted.set()
         return asyncio.shield(self._batch)
+
+    def errors(self) -> Mapping[str, int]:
+        """How many events could not be written."""
+        return {"log": self.dropped}
 
     async def close(self) -> None:
         """Write what is left and close the file."""

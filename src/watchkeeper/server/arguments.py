@@ -234,14 +234,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
         "--allow-metric-labels-manifest", "a YAML file that says so, if the option does not", kind=Path, metavar="FILE"
     )
     a.add("--disabled-metrics", "metrics that are not told of", default=(), kind=_names, metavar="NAMES")
-    a.add("--audit-policy-file", "an audit.k8s.io/v1 Policy: which requests are told of", kind=Path, metavar="FILE")
-    a.add("--audit-log-path", "where they are told of, - for standard output", default="", metavar="FILE")
-    a.add("--audit-log-mode", "batch to write when there is time, blocking to do so before the answer, blocking-strict"
-          " to refuse what cannot be told of", default="blocking", metavar="MODE")  # fmt: skip
-    a.add("--audit-log-maxsize", "megabytes after which a new file is begun, 0 for never", default=100, kind=int,
-          metavar="MB")  # fmt: skip
-    a.add("--audit-log-maxbackup", "how many older files are kept, 0 for all", default=0, kind=int, metavar="N")
-    a.add("--audit-log-maxage", "how many days older files are kept, 0 for ever", default=0, kind=int, metavar="DAYS")
+    _add_audit_options(a)
     a.add("--shutdown-grace", "how long requests may go on when the server stops", default=10.0, kind=seconds,
           metavar="S")  # fmt: skip
     a.add("--log-format", "text or json", default="text", metavar="FORMAT")
@@ -318,6 +311,35 @@ def _add_etcd_options(a: _Arguments) -> None:
         ("--etcd-db-metric-poll-interval", "how old the storage's size in metrics may be, 0 to leave it out", 30.0),
     ):
         a.add(flag, text, default=default, kind=seconds, metavar="S")
+
+
+def _add_audit_options(a: _Arguments) -> None:
+    a.add("--audit-policy-file", "an audit.k8s.io/v1 Policy: which requests are told of", kind=Path, metavar="FILE")
+    a.add("--audit-log-path", "where they are told of, - for standard output", default="", metavar="FILE")
+    a.add("--audit-log-mode", "batch to write when there is time, blocking to do so before the answer, blocking-strict"
+          " to refuse what cannot be told of", default="blocking", metavar="MODE")  # fmt: skip
+    a.add("--audit-log-maxsize", "megabytes after which a new file is begun, 0 for never", default=100, kind=int,
+          metavar="MB")  # fmt: skip
+    a.add("--audit-log-maxbackup", "how many older files are kept, 0 for all", default=100, kind=int, metavar="N")
+    a.add("--audit-log-maxage", "how many days older files are kept, 0 for ever", default=366, kind=int, metavar="DAYS")
+    a.add("--audit-webhook-config-file", "a kubeconfig that says where they are sent", kind=Path, metavar="FILE")
+    a.add("--audit-webhook-mode", "the same as --audit-log-mode", default="batch", metavar="MODE")
+    a.add("--audit-webhook-initial-backoff", "after how long what could not be sent is sent again", default=10.0,
+          kind=seconds, metavar="S", alias="--audit-webhook-batch-initial-backoff")  # fmt: skip
+    a.add("--audit-webhook-batch-buffer-size", "how many may wait in mode batch", default=10_000, kind=int, metavar="N")
+    a.add("--audit-webhook-batch-max-size", "how many are sent at a time", default=400, kind=int, metavar="N")
+    a.add("--audit-webhook-batch-max-wait", "how long they wait for others", default=30.0, kind=seconds, metavar="S")
+    a.add_switch("--audit-webhook-batch-throttle-enable", "send so many batches a second only", default=True)
+    a.add("--audit-webhook-batch-throttle-qps", "how many", default=10.0, kind=float, metavar="N")
+    a.add("--audit-webhook-batch-throttle-burst", "how many at once before that", default=15, kind=int, metavar="N")
+    for plugin in ("log", "webhook"):
+        flag = f"--audit-{plugin}"
+        a.add(f"{flag}-version", "version of the events", default="audit.k8s.io/v1", metavar="VERSION")
+        a.add_switch(f"{flag}-truncate-enabled", "take the objects out of events that are too large", default=False)
+        a.add(f"{flag}-truncate-max-event-size", "how many bytes an event may have then", default=100 * 1024, kind=int,
+              metavar="BYTES")  # fmt: skip
+        a.add(f"{flag}-truncate-max-batch-size", "how many bytes are written at a time then", kind=int,
+              default=10 * 1024 * 1024, metavar="BYTES")  # fmt: skip
 
 
 def serve_options(parsed: argparse.Namespace) -> ServeOptions:

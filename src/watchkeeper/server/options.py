@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from watchkeeper.audit.log import MODES
-from watchkeeper.meta.field import go_quote
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
 from watchkeeper.server.admission_choice import check_choice
+from watchkeeper.server.audit_options import check_audit
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.own_service import is_advertisable
 from watchkeeper.server.service_ranges import node_ports, service_networks
@@ -184,11 +183,32 @@ class ServeOptions:
     """The file of the audit log, `-` for standard output, "" for none."""
     audit_log_maxsize: int = 100
     """Megabytes after which a new file is begun; 0 is never."""
-    audit_log_maxbackup: int = 0
+    audit_log_maxbackup: int = 100
     """How many older files are kept, 0 for all of them."""
-    audit_log_maxage: int = 0
+    audit_log_maxage: int = 366
     """How many days older files are kept, 0 for ever."""
     audit_log_mode: str = "blocking"
+    audit_log_version: str = "audit.k8s.io/v1"
+    audit_log_truncate_enabled: bool = False
+    audit_log_truncate_max_event_size: int = 100 * 1024
+    audit_log_truncate_max_batch_size: int = 10 * 1024 * 1024
+    audit_webhook_config_file: Path | None = None
+    """A kubeconfig that says where events are sent."""
+    audit_webhook_mode: str = "batch"
+    audit_webhook_version: str = "audit.k8s.io/v1"
+    audit_webhook_initial_backoff: float = 10.0
+    """Seconds after which what could not be sent is sent again for the first time."""
+    audit_webhook_batch_buffer_size: int = 10_000
+    audit_webhook_batch_max_size: int = 400
+    audit_webhook_batch_max_wait: float = 30.0
+    """How many events wait at most, how many are sent at a time, and how many seconds they wait for others."""
+    audit_webhook_batch_throttle_enable: bool = True
+    audit_webhook_batch_throttle_qps: float = 10.0
+    audit_webhook_batch_throttle_burst: int = 15
+    """How many batches are sent a second, after a burst."""
+    audit_webhook_truncate_enabled: bool = False
+    audit_webhook_truncate_max_event_size: int = 100 * 1024
+    audit_webhook_truncate_max_batch_size: int = 10 * 1024 * 1024
     """`batch`: events are written when there is time; `blocking`: before the answer; `blocking-strict`: or it fails."""
     shutdown_grace: float = 10.0
     log_format: str = "text"
@@ -227,18 +247,7 @@ class ServeOptions:
             raise StartupError("--etcd-certfile and --etcd-keyfile go together")
         if (self.etcd_password or self.etcd_password_file is not None) and not self.etcd_username:
             raise StartupError("an etcd password needs --etcd-username")
-        if self.audit_log_path and self.audit_policy_file is None:
-            raise StartupError("--audit-log-path needs --audit-policy-file, which says what is told of")
-        if self.audit_log_mode not in MODES:
-            modes = go_quote(",".join(MODES))
-            raise StartupError(f"invalid audit log mode {self.audit_log_mode}, allowed modes are {modes}")
-        for flag, number in (
-            ("--audit-log-maxsize", self.audit_log_maxsize),
-            ("--audit-log-maxbackup", self.audit_log_maxbackup),
-            ("--audit-log-maxage", self.audit_log_maxage),
-        ):
-            if number < 0:
-                raise StartupError(f"{flag} {number} can't be a negative number")
+        check_audit(self)
         for directive in self.strict_transport_security_directives:
             if directive not in ("includeSubDomains", "preload") and not re.fullmatch("max-age=[^=]*", directive):
                 allowed = "max-age=expireTime, includeSubDomains, preload"

@@ -29,8 +29,10 @@ _PASSING = frozenset({429, 500, 504})
 class BackendError(Exception):
     """No usable answer came; the message is what Go's client says."""
 
-    def __init__(self, message: str, *, passing: bool) -> None:
+    def __init__(self, message: str, *, passing: bool, failure: ApiError | None = None) -> None:
         super().__init__(message)
+        self.failure = failure
+        """What the backend has answered."""
         self.passing = passing
         """Whether it may be another one next time."""
 
@@ -73,16 +75,19 @@ class Backend:
             return answer.body
         failure: ApiError = error_of(answer)
         passing = failure.code in _PASSING or "retry-after" in answer.headers
-        raise BackendError(failure.message, passing=passing)
+        raise BackendError(failure.message, passing=passing, failure=failure)
 
-    async def post_patiently(self, body: bytes, first_wait: float) -> bytes:
-        """The same, if need be by several attempts, with longer and longer waits between. Raises BackendError."""
+    async def post_patiently(self, body: bytes, first_wait: float, *, always: bool = False) -> bytes:
+        """The same, if need be by several attempts, with longer and longer waits between. Raises BackendError.
+
+        `always`: not only after failures that are known to pass.
+        """
         backoff = Backoff(initial=first_wait, limit=float("inf"), factor=_FACTOR, jitter=_JITTER)
         for left in reversed(range(ATTEMPTS)):
             try:
                 return await self.post(body)
             except BackendError as error:
-                if not error.passing or not left:
+                if not (error.passing or always) or not left:
                     raise
             await asyncio.sleep(backoff.next())
         raise AssertionError("the last attempt ends it")

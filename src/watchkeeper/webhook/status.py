@@ -52,7 +52,8 @@ def error_of(answer: HttpAnswer) -> ApiError:
     code = answer.status
     shown = _text_of(answer)
     reason = _REASONS.get(code, "InternalError" if code >= 500 else "")
-    return ApiError(code, reason, _words(code, shown))
+    causes = [{"reason": "UnexpectedServerResponse", "message": shown}]
+    return ApiError(code, reason, _words(code, shown), details={"causes": causes})
 
 
 def _words(code: int, shown: str) -> str:

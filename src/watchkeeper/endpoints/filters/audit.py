@@ -6,10 +6,10 @@ import base64
 import binascii
 import uuid
 from collections.abc import Awaitable, Iterator
-from typing import Protocol
 
 from watchkeeper.audit.event import Entry
 from watchkeeper.audit.policy import Level, Policy, Stage
+from watchkeeper.audit.sinks import Sink
 from watchkeeper.endpoints.filters.attributes import attributes_of
 from watchkeeper.endpoints.metrics import Family, Sample
 from watchkeeper.endpoints.response import Response, internal_error
@@ -21,38 +21,19 @@ _UNAUTHORIZED = 401
 _NOBODY = User("")
 
 
-class Sink(Protocol):
-    """Takes what is told (`audit.log.AuditLog`)."""
-
-    events: int
-    dropped: int
-
-    blocking: bool
-    """Whether answers wait until their events are written."""
-    strict: bool
-    """Whether a request fails whose first event cannot be written."""
-
-    def write(self, line: bytes) -> None:
-        """Take an event, a line of JSON."""
-        ...
-
-    def written(self) -> Awaitable[bool]:
-        """Wait until what was taken is written; whether what had been waiting for that could be."""
-        ...
-
-
 class Auditing:
     """Follows the requests that a policy wants told of, from when it is known who asks."""
 
     def __init__(self, policy: Policy, sink: Sink) -> None:
         self._policy = policy
-        self._sink = sink
+        self.sink = sink
+        self.events = 0
         self.levels = dict.fromkeys(Level, 0)
         """How many requests were told of how fully."""
 
     def watch_failures(self, request: Request) -> None:
         """Goes before authentication: who fails it is told of too, but only how."""
-        request.observer = _Attempt(self, request, self._sink)
+        request.observer = _Attempt(self, request, self.sink)
 
     def __call__(self, request: Request) -> Awaitable[Response | None] | None:
         """Goes after authentication and before impersonation."""
@@ -63,13 +44,13 @@ class Auditing:
             request.observer = _IGNORED
             return None
         entry = Entry(request, decision, request.audit_id)
-        observer = _Observer(entry, self._sink)
+        observer = _Observer(entry, self)
         observer.tell(Stage.REQUEST_RECEIVED)
         request.observer = observer
         if request.method in _WRITES:
             request.receive = _listening(request.receive, entry)
-        if self._sink.strict and Stage.REQUEST_RECEIVED not in decision.omit_stages:
-            return self._kept(request, observer, self._sink.written())
+        if self.sink.strict and Stage.REQUEST_RECEIVED not in decision.omit_stages:
+            return self._kept(request, observer, self.sink.written())
         request.on_done(observer.finished)
         return None
 
@@ -90,17 +71,16 @@ class Auditing:
         entry = Entry(request, decision, request.audit_id or str(uuid.uuid4()))
         entry.attempted(_attempts(request))
         entry.responded(status)
-        _Observer(entry, self._sink).tell(Stage.RESPONSE_STARTED)
+        _Observer(entry, self).tell(Stage.RESPONSE_STARTED)
 
     def collect(self) -> Iterator[Family]:
         """What was told of, for the metrics."""
-        sink = self._sink
-        yield Family("apiserver_audit_event_total", "counter", "Audit events sent to the log.", (Sample(sink.events),))
+        yield Family("apiserver_audit_event_total", "counter", "Audit events.", (Sample(self.events),))
         yield Family(
             "apiserver_audit_error_total",
             "counter",
             "Audit events that could not be written.",
-            (Sample(sink.dropped, (("plugin", "log"),)),),
+            [Sample(count, (("plugin", plugin),)) for plugin, count in self.sink.errors().items()],
         )
         yield Family(
             "apiserver_audit_level_total",
@@ -153,17 +133,18 @@ _IGNORED = _Ignored()
 class _Observer:
     """Tells of one request, stage by stage."""
 
-    def __init__(self, entry: Entry, sink: Sink) -> None:
+    def __init__(self, entry: Entry, auditing: Auditing) -> None:
         self._entry = entry
-        self._sink = sink
+        self._auditing = auditing
         self._panicked = False
         self._complete = False
-        self.holds = sink.blocking
+        self.holds = auditing.sink.blocking
 
     def tell(self, stage: Stage) -> None:
         """Write the event of a stage, unless the policy leaves it out."""
         if stage not in self._entry.decision.omit_stages:
-            self._sink.write(self._entry.line(stage))
+            self._auditing.events += 1
+            self._auditing.sink.write(self._entry.line(stage))
 
     def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
         """The answer is about to go out; `lasting`: it is a stream without an end of its own."""
@@ -189,7 +170,7 @@ class _Observer:
 
     def settled(self) -> Awaitable[object]:
         """Until what was told is written."""
-        return self._sink.written()
+        return self._auditing.sink.written()
 
     def _close(self) -> None:
         self._complete = True

@@ -1,0 +1,66 @@
+"""What is wrong with the options of the audit log, in kube-apiserver's words where it has any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from watchkeeper.audit.sinks import MODES
+from watchkeeper.meta.field import go_quote
+from watchkeeper.server.errors import StartupError
+
+if TYPE_CHECKING:
+    from watchkeeper.server.options import ServeOptions
+
+_VERSION = "audit.k8s.io/v1"
+
+
+def check_audit(options: ServeOptions) -> None:
+    """Raises StartupError."""
+    used = (
+        ("log", "path", bool(options.audit_log_path)),
+        ("webhook", "config-file", options.audit_webhook_config_file is not None),
+    )
+    for plugin, flag, given in used:
+        if given and options.audit_policy_file is None:
+            raise StartupError(f"--audit-{plugin}-{flag} needs --audit-policy-file, which says what is told of")
+        mode, version = getattr(options, f"audit_{plugin}_mode"), getattr(options, f"audit_{plugin}_version")
+        if mode not in MODES:
+            modes = go_quote(",".join(MODES))
+            raise StartupError(f"invalid audit {plugin} mode {mode}, allowed modes are {modes}")
+        if version != _VERSION:
+            raise StartupError('invalid group version, allowed versions are [{"audit.k8s.io" "v1"}]')
+        _check_truncation(options, plugin)
+    if options.audit_webhook_mode == "batch":
+        _check_batches(options)
+    for flag, number in (
+        ("--audit-log-maxsize", options.audit_log_maxsize),
+        ("--audit-log-maxbackup", options.audit_log_maxbackup),
+        ("--audit-log-maxage", options.audit_log_maxage),
+    ):
+        if number < 0:
+            raise StartupError(f"{flag} {number} can't be a negative number")
+
+
+def _check_truncation(options: ServeOptions, plugin: str) -> None:
+    event = getattr(options, f"audit_{plugin}_truncate_max_event_size")
+    batch = getattr(options, f"audit_{plugin}_truncate_max_batch_size")
+    what = f"invalid audit truncate {plugin}"
+    if event <= 0:
+        raise StartupError(f"{what} max event size {event}, must be a positive number")
+    if batch < event:
+        raise StartupError(f"{what} max batch size {batch}, must be greater than max event size ({event})")
+
+
+def _check_batches(options: ServeOptions) -> None:
+    numbers: list[tuple[str, float]] = [
+        ("buffer size", options.audit_webhook_batch_buffer_size),
+        ("max batch size", options.audit_webhook_batch_max_size),
+    ]
+    if options.audit_webhook_batch_throttle_enable:
+        numbers += [
+            ("throttle QPS", options.audit_webhook_batch_throttle_qps),
+            ("throttle burst", options.audit_webhook_batch_throttle_burst),
+        ]
+    for name, number in numbers:
+        if number <= 0:
+            raise StartupError(f"invalid audit batch webhook {name} {number:g}, must be a positive number")
