@@ -42,13 +42,19 @@ CONTEXT = Context(user=LOOPBACK, namespace="n")
 class Node:
     """What a server does about addresses that all are written by it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, reserves: bool = False) -> None:
+        self.told: list[tuple[str, str, str, str]] = []
         self.kv = MemoryKV()
         self.clock = ManualClock()
         records = ServiceRecords(lambda resource: self.registry.find(resource), lambda obj: obj)
         self.allocator = ServiceAllocator(["10.1.0.0/24"], recorder=records)
         self.repair = AddressRepair(
-            lambda resource: self.registry.find(resource), lambda obj: obj, self.allocator, self.clock, reserves=False
+            lambda resource: self.registry.find(resource),
+            lambda obj: obj,
+            self.allocator,
+            self.clock,
+            reserves=reserves,
+            tell=self.tell,
         )
         self.records = AddressRecords(self.allocator, self.repair)
         self.registry = BuiltinRegistry(
@@ -60,6 +66,9 @@ class Node:
         for info in resources():
             if info.gvr.resource in ("services", "ipaddresses", "endpoints"):
                 self.registry.store(info)
+
+    async def tell(self, regarding: Object, reason: str, action: str, note: str) -> None:
+        self.told.append((regarding["kind"], reason, action, note))
 
     async def create(self, name: str, **spec: Any) -> None:
         obj: Object = {
@@ -91,9 +100,9 @@ class Node:
         await self.repair.look()
 
 
-def run(scenario: Callable[[Node], Awaitable[None]]) -> None:
+def run(scenario: Callable[[Node], Awaitable[None]], *, reserves: bool = False) -> None:
     async def run() -> None:
-        node = Node()
+        node = Node(reserves=reserves)
         try:
             await scenario(node)
         finally:
@@ -194,6 +203,92 @@ def test_an_object_that_was_to_be_a_services_and_tells_of_none_goes_at_once() ->
         await node.record(group="example.com", resource="gateways")
         await node.pass_(0)
         assert await node.found() is None
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("spec", "seconds"), [({"clusterIP": "10.1.0.6"}, 5), ({"type": "ExternalName", "externalName": "a.b"}, 60)]
+)
+def test_where_objects_are_made_first_one_that_tells_of_a_service_with_another_address_goes_too(
+    spec: Object, seconds: float
+) -> None:
+    async def scenario(node: Node) -> None:
+        await node.create("s", **spec)
+        await node.record()
+        await node.pass_(seconds - 1)
+        assert await node.found() is not None
+        await node.pass_(1)
+        assert await node.found() is None
+
+    run(scenario, reserves=True)
+
+
+async def _deleted(node: Node) -> None:
+    await node.create("s", clusterIP=IP)
+    await node.delete()
+
+
+async def _of_no_network(node: Node) -> None:
+    await _deleted(node)
+    node.allocator.offer({"10.2.0.0/24": True})
+
+
+async def _of_another(node: Node) -> None:
+    await _deleted(node)
+    await node.record(name="t")
+
+
+async def _of_a_gateway(node: Node) -> None:
+    await node.record(group="example.com", resource="gateways")
+
+
+async def _of_a_service_with_another(node: Node) -> None:
+    await node.create("s", clusterIP="10.1.0.6")
+    await node.record()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (_deleted, ("Service", "ClusterIPNotAllocated", "ClusterIPAllocation",
+                    "Cluster IP [IPv4]: 10.1.0.5 is not allocated; repairing")),
+        (_of_no_network, ("Service", "ClusterIPOutOfRange", "ClusterIPAllocation",
+                          "Cluster IP [IPv4]: 10.1.0.5 is not within any configured Service CIDR; please recreate"
+                          " service")),
+        (_of_another, ("Service", "ClusterIPNotAllocated", "ClusterIPAllocation",
+                       "the ClusterIP [IPv4]: 10.1.0.5 for Service n/s has a wrong reference; repairing")),
+        (Node.record, ("IPAddress", "IPAddressNotAllocated", "IPAddressAllocation",
+                       "IPAddress: 10.1.0.5 for Service n/s appears to have leaked: cleaning up")),
+        (_of_a_gateway, ("IPAddress", "IPAddressNotAllocated", "IPAddressAllocation",
+                         "IPAddress 10.1.0.5 appears to have been modified, not referencing a Service"
+                         " &ParentReference{Group:example.com,Resource:gateways,Namespace:n,Name:s,}: cleaning up")),
+        (_of_a_service_with_another, ("IPAddress", "IPAddressWrongReference", "IPAddressAllocation",
+                                      "IPAddress: 10.1.0.5 for Service n/s has a wrong reference; cleaning up")),
+    ],
+)  # fmt: skip
+def test_what_is_put_right_is_told(change: Callable[[Node], Awaitable[None]], told: tuple[str, ...]) -> None:
+    async def scenario(node: Node) -> None:
+        await change(node)
+        await node.pass_(RESTORED_SECONDS)
+        assert node.told == [told]
+
+    run(scenario)
+
+
+def test_an_address_of_two_services_is_told() -> None:
+    async def scenario(node: Node) -> None:
+        await node.create("s", clusterIP=IP)
+        store = node.registry.find(SERVICES)
+        other = (await store.storage.get("/registry/services/specs/n/s")).data()
+        other["metadata"] = {"name": "t", "namespace": "n", "uid": "u"}
+        await store.storage.create("/registry/services/specs/n/t", other)
+        first = (await store.storage.get("/registry/services/specs/n/s")).data()
+        found = await node.found()
+        assert found is not None
+        await node.repair.compare([found], [other, first])
+        note = "Cluster IP [IPv4]:10.1.0.5 was assigned to multiple services; please recreate service"
+        assert node.told == [("Service", "ClusterIPAlreadyAllocated", "ClusterIPAllocation", note)]
 
     run(scenario)
 

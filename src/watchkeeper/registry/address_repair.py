@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from watchkeeper.aio.clock import Clock, set_or_reached
+from watchkeeper.apis.core.service_traits import EXTERNAL_NAME
 from watchkeeper.apis.networking.ipaddress import (
     address_object,
+    ip_family,
     is_managed,
     parent_of,
     service_of,
@@ -34,6 +36,8 @@ from watchkeeper.storage.interface import ListOptions
 log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
+Tell = Callable[[Object, str, str, str], Awaitable[None]]
+"""Makes an Event: about what, its reason, its action, and a note."""
 Owner = tuple[str, str]
 """The namespace and the name of a Service."""
 
@@ -74,16 +78,19 @@ class AddressRepair:
         clock: Clock,
         *,
         reserves: bool,
+        tell: Tell | None = None,
     ) -> None:
         """`find` gives the store of a resource; `owned` says in a new object whose it is.
 
         `reserves`: whether an IPAddress is written before its Service, as it is where other servers write them too.
+        `tell` makes Events of what is wrong; without it nobody is told.
         """
         self._find = find
         self._owned = owned
         self._allocator = allocator
         self._clock = clock
         self._reserves = reserves
+        self._make_event = tell
         self._doubts: dict[str, _Doubt] = {}
         self._next = math.inf
         self._sooner = asyncio.Event()
@@ -109,8 +116,7 @@ class AddressRepair:
             if service_of(record) is None:
                 self._doubt(address, RESTORED_SECONDS, parent_of(record))
         elif is_managed(record):
-            grace = UNUSED_SECONDS if self._reserves else WRONG_SECONDS
-            seconds = grace if tells_of_service(record) else 0.0
+            seconds = WRONG_SECONDS if tells_of_service(record) else 0.0
             self._doubt(address, seconds, parent_of(record), unused=record["metadata"].get("uid", ""))
 
     def record_gone(self, record: Object) -> None:
@@ -162,6 +168,11 @@ class AddressRepair:
             for address in cluster_addresses(service.get("spec") or {}):
                 if (other := owners.setdefault(address, owner)) != owner:
                     log.warning("the address %s belongs to two Services: %s/%s and %s/%s", address, *other, *owner)
+                    if (record := by_name.get(address)) is not None and parent_of(record) == owner:
+                        owners[address], owner = owner, other
+                    note = f"Cluster IP {_family(address)}:{address} was assigned to multiple services"
+                    note = f"{note}; please recreate service"
+                    await self._tell_of_service(owner, "ClusterIPAlreadyAllocated", note)
         for address, owner in owners.items():
             record = by_name.get(address)
             if record is None or service_of(record) != owner:
@@ -192,6 +203,7 @@ class AddressRepair:
                 self._wait(address, replace(doubt, due=until))
                 return
             log.warning("the IPAddress %s is of no Service: it is deleted", address)
+            await self._tell_of_record(record)
             await self._delete(address, uid)
 
     async def _owner(self, address: str, record: Object | None, hint: Owner) -> Owner | None:
@@ -216,26 +228,64 @@ class AddressRepair:
 
     async def _is_wrong(self, record: Object) -> bool:
         """Whether the Service that an IPAddress tells of has other addresses, as nobody is about to change."""
-        service = None if self._reserves else await self._get(SERVICES, "/".join(filter(None, parent_of(record))))
-        return service is not None and bool(cluster_addresses(service.get("spec") or {}))
+        service = await self._get(SERVICES, "/".join(filter(None, parent_of(record))))
+        if service is None:
+            return False
+        spec = service.get("spec") or {}
+        # One that is to have an address gets its IPAddress first, if there are other servers.
+        return spec.get("type") != EXTERNAL_NAME if self._reserves else bool(cluster_addresses(spec))
 
     async def _give(self, address: str, record: Object | None, owner: Owner) -> None:
         if not self._allocator.covers(address):
             log.warning("the address %s of the Service %s/%s is of no ServiceCIDR: recreate it", address, *owner)
+            note = f"Cluster IP {_shown(address)} is not within any configured Service CIDR; please recreate service"
+            await self._tell_of_service(owner, "ClusterIPOutOfRange", note)
             return
         if record is not None:
             if service_of(record) == owner:
                 return
             log.warning("the IPAddress %s of the Service %s/%s is wrong: it is made anew", address, *owner)
+            if not tells_of_service(record) or parent_of(record) != owner:
+                name = "/".join(owner)
+                note = f"the ClusterIP {_shown(address)} for Service {name} has a wrong reference; repairing"
+                await self._tell_of_service(owner, "ClusterIPNotAllocated", note)
             await self._delete(address, record["metadata"].get("uid", ""))
         else:
             log.warning("the address %s of the Service %s/%s has no IPAddress: it is made", address, *owner)
+            note = f"Cluster IP {_shown(address)} is not allocated; repairing"
+            await self._tell_of_service(owner, "ClusterIPNotAllocated", note)
         obj = address_object(address, *owner)
         try:
             await self._find(ADDRESSES).create(Context(user=LOOPBACK), self._owned(obj), CreateOptions())
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
+
+    async def _tell_of_service(self, owner: Owner, reason: str, note: str) -> None:
+        if self._make_event is None:
+            return
+        service = await self._get(SERVICES, "/".join(filter(None, owner)))
+        if service is not None:
+            await self._make_event(service, reason, "ClusterIPAllocation", note)
+
+    async def _tell_of_record(self, record: Object) -> None:
+        """Tell why an IPAddress is deleted."""
+        if self._make_event is None:
+            return
+        address, owner = record["metadata"]["name"], parent_of(record)
+        reason = "IPAddressNotAllocated"
+        if not tells_of_service(record):
+            parent = (record.get("spec") or {}).get("parentRef") or {}
+            fields = (("Group", "group"), ("Resource", "resource"), ("Namespace", "namespace"), ("Name", "name"))
+            shown = "".join(f"{name}:{parent.get(field) or ''}," for name, field in fields)
+            why = f"appears to have been modified, not referencing a Service &ParentReference{{{shown}}}: cleaning up"
+            note = f"IPAddress {address} {why}"
+        elif await self._get(SERVICES, "/".join(filter(None, owner))) is None:
+            note = f"IPAddress: {address} for Service {'/'.join(owner)} appears to have leaked: cleaning up"
+        else:
+            reason = "IPAddressWrongReference"
+            note = f"IPAddress: {address} for Service {'/'.join(owner)} has a wrong reference; cleaning up"
+        await self._make_event(record, reason, "IPAddressAllocation", note)
 
     async def _delete(self, address: str, uid: str) -> None:
         try:
@@ -252,3 +302,11 @@ class AddressRepair:
             return None
         except StorageError as error:
             raise to_api_error(error, resource, name, "get") from error
+
+
+def _family(address: str) -> str:
+    return f"[{ip_family(address)}]"
+
+
+def _shown(address: str) -> str:
+    return f"{_family(address)}: {address}"

@@ -40,6 +40,7 @@ from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, AddressRepa
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry
 from watchkeeper.registry.issued_certificates import IssuedCertificates
+from watchkeeper.registry.repair_events import RepairEvents
 from watchkeeper.registry.service_families import complete_stored
 from watchkeeper.registry.service_networks import SERVICE_CIDRS, ServiceNetworks
 from watchkeeper.registry.service_records import ServiceRecords
@@ -136,6 +137,9 @@ class Assembly:
             self.allocator,
             SYSTEM_CLOCK,
             reserves=is_shared(storage),
+            tell=RepairEvents(
+                lambda resource: self.registry.find(resource), self.ownership.created, self.scheme.to_hub, SYSTEM_CLOCK
+            ).tell,
         )
         self._address_records = AddressRecords(self.allocator, self._address_repair)
         self._tasks = TaskOwner("assembly")
