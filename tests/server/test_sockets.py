@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 
 import pytest
@@ -20,7 +21,7 @@ def has_ipv6() -> bool:
 
 @pytest.mark.skipif(not has_ipv6(), reason="there is no IPv6 here")
 @pytest.mark.parametrize(
-    ("host", "reached"), [("::", {"127.0.0.1", "::1"}), ("::1", {"::1"}), ("0.0.0.0", {"127.0.0.1"})]
+    ("host", "reached"), [("::", {"127.0.0.1", "::1"}), ("::1", {"::1"}), ("0.0.0.0", {"127.0.0.1", "::1"})]
 )
 def test_an_address_stands_for_those_that_it_does_in_go(host: str, reached: set[str]) -> None:
     sockets = open_tcp(host, 0)
@@ -35,3 +36,17 @@ def test_an_address_stands_for_those_that_it_does_in_go(host: str, reached: set[
     for each in sockets:
         each.close()
     assert found == reached
+
+
+def test_where_there_is_no_ipv6_all_addresses_are_those_of_ipv4(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = socket.socket
+
+    def refuse(family: int = -1, *arguments: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        return made(family, *arguments)
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    [found] = open_tcp("0.0.0.0", 0)
+    assert found.family == socket.AF_INET
+    found.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -54,3 +55,17 @@ def test_where_nobody_completes_values_they_are_taken_without_the_newline() -> N
     codec = JsonCodec(KIND)
     stored = codec.stored("/registry/things/a", OURS + b"\n", 7)
     assert stored.tail == codec.stored("/registry/things/a", OURS, 7).tail
+
+
+@pytest.mark.parametrize(
+    ("metadata", "shown"),
+    [({"selfLink": "/x", "name": "a"}, "/x"), ({"name": "a", "selfLink": "/x", "uid": "u"}, "/x"),
+     ({"name": "a", "selfLink": ""}, None)],
+)  # fmt: skip
+def test_a_link_that_is_stored_is_shown_until_somebody_writes(metadata: dict[str, Any], shown: str | None) -> None:
+    codec = JsonCodec(KIND, decode_old=completed)
+    value = json.dumps({"kind": "Thing", "apiVersion": "v1", "metadata": metadata, "spec": {"y": 2}}).encode()
+    stored = codec.stored("/registry/things/a", value, 7)
+    assert stored.data()["metadata"].get("selfLink") == shown
+    assert stored.data()["spec"] == {"y": 2, "filled": True}
+    assert b"selfLink" not in codec.encode(stored.data())

@@ -109,6 +109,18 @@ class JsonCodec:
         start = b'"metadata":' + _dumps(metadata, option=_SORT)
         return start + b"}" if len(rest) == 2 else b"%b,%b" % (start, rest[1:])
 
+    def read_body(self, obj: Object) -> bytes:
+        """The same of an object that was read, whose `selfLink` is shown as long as nobody writes it."""
+        body = self.body(obj)
+        link = (obj.get("metadata") or {}).get("selfLink")
+        if not link:
+            return body
+        written = {
+            name: value for name, value in obj["metadata"].items() if name not in ("resourceVersion", "selfLink")
+        }
+        start = len(_METADATA) - 1 + len(_dumps(written, option=_SORT))
+        return b"%b%b%b" % (_METADATA[:-1], _dumps({**written, "selfLink": link}, option=_SORT), body[start:])
+
     def body_of_new(self, obj: Object) -> bytes:
         """The encoding, without the head, with which an object begins."""
         return self.body(obj)
@@ -153,7 +165,7 @@ class JsonCodec:
         obj = self.parse_value(key, value, revision)
         try:
             obj = self._to_hub(key, obj, revision)
-            stored = self.wrap(key, self.body(obj), revision)
+            stored = self.wrap(key, self.read_body(obj), revision)
             stored.set_attributes(self.attributes(obj))
         except CorruptObject:
             raise

@@ -69,7 +69,7 @@ class CustomCodec(GoNumbersCodec):
                 obj = self._converter.convert_nowait(obj, self.gvk.group_version)
                 found = self._hub
                 found.prune(obj)
-            body = self.body(obj)
+            body = self.read_body(obj)
             stored = StoredObject(key, revision, self._head_of(found.gvk), splice(body, revision), self)
             stored.set_attributes(self.attributes(obj))
         except CoercionError as e:

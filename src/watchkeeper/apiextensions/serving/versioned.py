@@ -127,7 +127,7 @@ class VersionedStorage:
     def wrap(self, stored: StoredObject, obj: Object) -> StoredObject:
         """The object that a conversion has made of a stored one."""
         _prune(self._shown, obj)
-        found = self.codec.wrap(stored.key, self.codec.body(obj), stored.resource_version)
+        found = self.codec.wrap(stored.key, self.codec.read_body(obj), stored.resource_version)
         found.set_attributes(self.codec.attributes(obj))
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 import ssl
@@ -136,11 +137,20 @@ class Listener:
         await self._owner.close()
 
 
+_NO_IPV6 = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.ENOPROTOOPT})
+
+
 def bind_tcp(host: str, port: int, backlog: int = DEFAULT_LIMITS.backlog) -> list[socket.socket]:
     """Sockets for every address that `host` stands for, all on one port (0: a free one). Raises OSError.
 
-    `::` stands for the addresses of both families, as it does in Go.
+    `::` and `0.0.0.0` stand for the addresses of both families, as they do in Go.
     """
+    if host == "0.0.0.0":
+        try:
+            return bind_tcp("::", port, backlog)
+        except OSError as error:
+            if not isinstance(error, socket.gaierror) and error.errno not in _NO_IPV6:
+                raise
     found: list[socket.socket] = []
     infos = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     try:
