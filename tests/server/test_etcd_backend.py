@@ -196,6 +196,22 @@ def keys_under(prefix: str) -> dict[str, Object]:
 
 
 @needs_etcd
+def test_what_is_asked_of_etcd_is_measured(server: Handle) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    server.request("POST", maps, {"metadata": {"name": "measured"}})
+    server.request("PATCH", f"{maps}/measured", {"data": {"a": "b"}})
+    server.request("GET", f"{maps}/measured")
+    server.request("DELETE", f"{maps}/measured")
+    lines = server.request("GET", "/metrics").splitlines()
+    for operation in ("create", "update", "delete"):
+        labels = f'operation="{operation}",group="",resource="configmaps"'
+        [total] = [line for line in lines if line.startswith(f"etcd_requests_total{{{labels}}}")]
+        [count] = [line for line in lines if line.startswith(f"etcd_request_duration_seconds_count{{{labels}}}")]
+        assert int(total.rpartition(" ")[2]) == int(count.rpartition(" ")[2]) >= 1
+    assert not [line for line in lines if line.startswith("etcd_request_errors_total{") and "configmaps" in line]
+
+
+@needs_etcd
 def test_objects_lie_where_kube_apiserver_would_look_for_them(server: Handle) -> None:
     def create(path: str, kind: str, name: str, **fields: Any) -> None:
         group = path.split("/")[1:3] if path.startswith("/api/") else path.split("/")[2:4]
