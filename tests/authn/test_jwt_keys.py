@@ -208,11 +208,11 @@ def test_issuers_may_lead_elsewhere(web: Web) -> None:
         keys = KeySet(ISSUER, TaskOwner("keys"))
         web.asked.clear()
         discovery = asyncio.create_task(keys.discover())
-        while len(web.asked) < 11:
+        while len(web.asked) < 10:
             await asyncio.sleep(0)
         await asyncio.sleep(0)
         discovery.cancel()
-        assert keys.problem == "302: "
+        assert keys.problem == 'Get "https://new.test/there": stopped after 10 redirects'
 
     asyncio.run(run())
 

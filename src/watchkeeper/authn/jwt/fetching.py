@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
-from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster, trusting
+from watchkeeper.aio.http_client import MAX_REDIRECTS, HttpAnswer, HttpError, JsonPoster, redirected, trusting
 from watchkeeper.meta.field import go_quote
 from watchkeeper.runtime.x509 import authorities
 
 _TIMEOUT_SECONDS = 30.0
 _MAX_BODY = 4 * 1024 * 1024
-_MAX_REDIRECTS = 10
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class FetchError(Exception):
@@ -35,15 +33,17 @@ class Fetcher:
         except ValueError as error:
             raise FetchError(f"parse {go_quote(url)}: {error}") from error
         answer = await self._ask(url, headers)
-        for _ in range(_MAX_REDIRECTS):
-            if answer.status not in _REDIRECTS or not (location := answer.headers.get("location")):
-                break
+        for _ in range(MAX_REDIRECTS - 1):
             try:
-                url = urljoin(url, location)
+                if (elsewhere := redirected(answer, url)) is None:
+                    return answer
+                url = elsewhere
                 same = urlsplit(url).hostname == first
             except ValueError as error:
-                raise FetchError(f"parse {go_quote(location)}: {error}") from error
+                raise FetchError(f"parse {go_quote(answer.headers['location'])}: {error}") from error
             answer = await self._ask(url, headers if same else None)
+        if redirected(answer, url) is not None:
+            raise FetchError(f"Get {go_quote(url)}: stopped after {MAX_REDIRECTS} redirects")
         return answer
 
     async def _ask(self, url: str, headers: Mapping[str, str] | None) -> HttpAnswer:
