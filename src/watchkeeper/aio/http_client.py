@@ -12,19 +12,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urljoin, urlsplit
 
-from watchkeeper.aio.certificate_names import MISMATCHES, name_problem
-from watchkeeper.aio.dial import dial_text
+from watchkeeper.aio.tls_dial import DialError, connect, os_text
 
 _MAX_IDLE = 4
-_MAX_HEADER_BYTES = 64 * 1024
 _IN_QUERY = "%/:@!$&'()*+,;=~?"
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 10
 """Where the tenth request is led elsewhere, too, it is given up, as by Go's client."""
-_PLAIN_HTTP = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"})
-"""What OpenSSL calls it when the other side does not speak TLS."""
-
 
 Resolve = Callable[[], Awaitable[tuple[str, int]]]
 """Finds out where to connect to: host and port. Raises ResolveError."""
@@ -177,7 +172,7 @@ class JsonPoster:
                 connection.close()
                 # A kept connection may have been closed meanwhile; a fresh one tells the truth.
                 if not connection.used:
-                    raise _Failed("EOF" if isinstance(problem, EOFError) else _os_text(problem)) from problem
+                    raise _Failed("EOF" if isinstance(problem, EOFError) else os_text(problem)) from problem
             except ValueError as problem:
                 connection.close()
                 raise _Failed(f"net/http: HTTP/1.x transport connection broken: {problem}") from problem
@@ -193,36 +188,10 @@ class JsonPoster:
             except ResolveError as problem:
                 raise _Failed(str(problem)) from problem
         try:
-            reader, writer = await asyncio.open_connection(
-                host, port, ssl=self._ssl, server_hostname=self._server_name, limit=_MAX_HEADER_BYTES
-            )
-        except ssl.SSLCertVerificationError as problem:
-            why = await self._certificate_problem(problem, host, port)
-            raise _Failed(f"tls: failed to verify certificate: x509: {why}") from problem
-        except ssl.SSLError as problem:
-            if problem.reason in _PLAIN_HTTP:
-                raise _Failed("http: server gave HTTP response to HTTPS client") from problem
-            raise _Failed(f"remote error: tls: {problem.reason or problem}") from problem
-        except ConnectionResetError as problem:
-            raise _Failed(_os_text(problem)) from problem
-        except OSError as problem:
-            raise _Failed(dial_text(host, port, problem)) from problem
-        except ValueError as problem:
-            # No name that anybody could have.
-            raise _Failed(f"dial tcp: lookup {host}: no such host") from problem
+            reader, writer = await connect(host, port, self._ssl, self._server_name)
+        except DialError as problem:
+            raise _Failed(str(problem)) from problem
         return _Connection(reader, writer)
-
-    async def _certificate_problem(self, problem: ssl.SSLCertVerificationError, host: str, port: int) -> str:
-        assert self._ssl is not None
-        assert self._server_name is not None
-        if problem.verify_code in MISMATCHES:
-            return await name_problem(host, port, self._server_name, self._ssl)
-        text = problem.verify_message or str(problem)
-        if "self-signed" in text or "self signed" in text or "unable to get" in text:
-            return "certificate signed by unknown authority"
-        if "expired" in text:
-            return "certificate has expired or is not yet valid"
-        return text
 
     async def _exchange(
         self, connection: _Connection, body: bytes | None, suffix: str, progress: _Progress
@@ -239,7 +208,7 @@ class JsonPoster:
         except EOFError as problem:
             raise _Unfinished("unexpected EOF") from problem
         except OSError as problem:
-            raise _Unfinished(_os_text(problem)) from problem
+            raise _Unfinished(os_text(problem)) from problem
         except ValueError as problem:
             raise _Unfinished("invalid byte in chunk length") from problem
         answer = HttpAnswer(status, headers, content)
@@ -326,13 +295,6 @@ def _length_of(headers: Mapping[str, str]) -> int | None:
     if not (text.isascii() and text.isdigit()):
         raise _Failed(f'net/http: HTTP/1.x transport connection broken: bad Content-Length "{text}"')
     return int(text)
-
-
-def _os_text(problem: OSError) -> str:
-    """What Go says of an error of the system, as far as it says otherwise."""
-    if isinstance(problem, ConnectionResetError):
-        return "read: connection reset by peer"
-    return (problem.strerror or str(problem) or "EOF").lower()
 
 
 def _leaves_open(headers: dict[str, str]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import math
-import ssl
 from urllib.parse import urlsplit
 
 from watchkeeper.aio.http_client import (
@@ -15,9 +14,8 @@ from watchkeeper.aio.http_client import (
     HttpError,
     JsonPoster,
     redirected,
-    trusting,
 )
-from watchkeeper.runtime.x509 import authorities, authorities_fault
+from watchkeeper.runtime.client_tls import context_trusting
 from watchkeeper.webhook.client_config import ClientConfig
 from watchkeeper.webhook.credentials import Credential
 from watchkeeper.webhook.services import ServiceResolver
@@ -49,7 +47,10 @@ class Client:
     ) -> None:
         """Raises WebhookError for a configuration that nobody can be called by."""
         self.config = config
-        context = _context(config.ca_bundle)
+        try:
+            context = context_trusting(config.ca_bundle)
+        except ValueError as problem:
+            raise WebhookError(str(problem), 500) from problem
         if credential is not None:
             try:
                 credential.show(context)
@@ -151,15 +152,3 @@ def _content(answer: HttpAnswer) -> bytes:
         kind = answer.headers.get("content-type", "application/json")
         raise WebhookError(f"0-length response with status code: {answer.status} and content type: {kind}")
     return answer.body
-
-
-def _context(bundle: bytes) -> ssl.SSLContext:
-    if not bundle:
-        return ssl.create_default_context()
-    try:
-        return trusting(bundle.decode("ascii", "replace"))
-    except ssl.SSLError as problem:
-        # Asked only now: the library that can tell takes long to load.
-        if fault := authorities_fault(bundle):
-            raise WebhookError(f"unable to load root certificates: {fault}", 500) from problem
-        return trusting(b"".join(authorities(bundle)))

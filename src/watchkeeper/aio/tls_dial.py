@@ -1,0 +1,61 @@
+"""Connections to other servers, and why they do not come about in the words of Go's client."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+from watchkeeper.aio.certificate_names import MISMATCHES, name_problem
+from watchkeeper.aio.dial import dial_text
+
+BUFFER_BYTES = 64 * 1024
+"""A reader of a connection pauses it while twice as much waits to be read; longer lines cannot be read."""
+_PLAIN_HTTP = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"})
+"""What OpenSSL calls it when the other side does not speak TLS."""
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class DialError(Exception):
+    """There is no connection; the message tells why."""
+
+
+async def connect(host: str, port: int, context: ssl.SSLContext | None, server_name: str | None) -> Streams:
+    """Connect, with TLS if there is a context for it; the certificate must name `server_name`. Raises DialError."""
+    try:
+        return await asyncio.open_connection(host, port, ssl=context, server_hostname=server_name, limit=BUFFER_BYTES)
+    except ssl.SSLCertVerificationError as problem:
+        why = await _certificate_problem(problem, host, port, context, server_name or host)
+        raise DialError(f"tls: failed to verify certificate: x509: {why}") from problem
+    except ssl.SSLError as problem:
+        if problem.reason in _PLAIN_HTTP:
+            raise DialError("http: server gave HTTP response to HTTPS client") from problem
+        raise DialError(f"remote error: tls: {problem.reason or problem}") from problem
+    except ConnectionResetError as problem:
+        raise DialError(os_text(problem)) from problem
+    except OSError as problem:
+        raise DialError(dial_text(host, port, problem)) from problem
+    except ValueError as problem:
+        # No name that anybody could have.
+        raise DialError(f"dial tcp: lookup {host}: no such host") from problem
+
+
+async def _certificate_problem(
+    problem: ssl.SSLCertVerificationError, host: str, port: int, context: ssl.SSLContext | None, wanted: str
+) -> str:
+    assert context is not None
+    if problem.verify_code in MISMATCHES:
+        return await name_problem(host, port, wanted, context)
+    text = problem.verify_message or str(problem)
+    if "self-signed" in text or "self signed" in text or "unable to get" in text:
+        return "certificate signed by unknown authority"
+    if "expired" in text:
+        return "certificate has expired or is not yet valid"
+    return text
+
+
+def os_text(problem: OSError) -> str:
+    """What Go says of an error of the system, as far as it says otherwise."""
+    if isinstance(problem, ConnectionResetError):
+        return "read: connection reset by peer"
+    return (problem.strerror or str(problem) or "EOF").lower()
