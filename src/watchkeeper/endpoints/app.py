@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 import orjson
 
@@ -21,6 +21,7 @@ from watchkeeper.endpoints.response import (
     AT_ONCE,
     TEXT,
     Header,
+    PathHandler,
     Response,
     error_response,
     internal_error,
@@ -35,7 +36,6 @@ from watchkeeper.runtime.yaml import dump_yaml
 
 log = logging.getLogger(__name__)
 
-PathHandler = Callable[[Request], "Response | Awaitable[Response]"]
 _CLIENT_CLOSED = 499
 _OF_FLOW_CONTROL = b"x-kubernetes-pf-"
 _TIMED_OUT = (
@@ -62,6 +62,7 @@ class App:
     ) -> None:
         self.filters = tuple(filters)
         self.router = router
+        self._served = router.served
         self.paths = dict(paths)
         self.prefixes = dict(prefixes or {})
         self.request_timeout = request_timeout
@@ -175,6 +176,8 @@ class App:
         return handled if isinstance(handled, Response) else await handled
 
     def _handle(self, request: Request) -> Response | Awaitable[Response]:
+        if self._served.remote and (handler := self._served.elsewhere(request.path)) is not None:
+            return handler(request)
         if request.info.is_resource:
             return self.router.route(request)
         return self._path(request)

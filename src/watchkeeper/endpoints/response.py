@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol
 
 import orjson
@@ -106,6 +106,9 @@ class Response:
             if exchange is None or not exchange.send_nowait(chunk):
                 await request.send({"type": "http.response.body", "body": chunk, "more_body": True})
         await request.send({"type": "http.response.body", "body": b""})
+
+
+PathHandler = Callable[[Request], "Response | Awaitable[Response]"]
 
 
 def text_response(status: int, text: str) -> Response:

@@ -17,7 +17,6 @@ from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.endpoints.scope import Scope, ServedResource, ServedTable
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.meta.gvk import GroupVersion
 from watchkeeper.request.info import RequestInfo
 from watchkeeper.request.request import Request
 
@@ -123,8 +122,6 @@ class Router:
         return scope is not None and "connect" in scope.verbs and scope.subresource not in _CONNECT
 
     def _unknown(self, info: RequestInfo) -> Response:
-        if self.served.remote and GroupVersion(info.group, info.version) in self.served.remote:
-            return unavailable()
         nameless = not info.group and info.api_prefix == "apis"
         if nameless or not self.served.has_group(info.group) or self.served.is_custom_group(info.group):
             return text_response(404, "404 page not found\n")
@@ -200,11 +197,6 @@ class Router:
 def _has_objects(found: ServedResource) -> bool:
     """Whether anything can be done with one object by name; reviews, which are only created, have no such path."""
     return any(verb in found.scope.verbs for verb, _ in _OBJECT.values())
-
-
-def unavailable() -> Response:
-    """What is said in place of a server that cannot be reached."""
-    return text_response(503, "service unavailable\n")
 
 
 def not_found() -> ApiError:

@@ -12,6 +12,7 @@ from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.endpoints.encodings import Encodings
+from watchkeeper.endpoints.response import PathHandler
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.scheme import Kind, Scheme
 from watchkeeper.storage.interface import Watcher
@@ -173,14 +174,17 @@ class ServedResource:
                 close_scope(scope)
 
 
+_CORE = GroupVersion("", "v1")
+
+
 class ServedTable:
     """Everything served, by group, version and resource. Changes while the server runs, with custom resources."""
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, dict[str, ServedResource]]] = {}
         self._custom: set[str] = set()
-        self.remote: set[GroupVersion] = set()
-        """What is served elsewhere, unless it is served here, too."""
+        self.remote: dict[GroupVersion, PathHandler] = {}
+        """What is served elsewhere, whatever is served here, and who passes requests on to there."""
         self.generation = 0
         """Counts changes; whoever caches something made of the table compares it."""
         self.on_change: list[Callable[[ServedResource], None]] = []
@@ -214,6 +218,15 @@ class ServedTable:
         self.generation += 1
         for callback in self.on_change:
             callback(resource)
+
+    def elsewhere(self, path: str) -> PathHandler | None:
+        """Who passes requests for a path on; None for a path that is answered here."""
+        if not self.remote:
+            return None
+        parts = path.split("/", 4)
+        if len(parts) > 3 and parts[1] == "apis" and parts[2]:
+            return self.remote.get(GroupVersion(parts[2], parts[3]))
+        return self.remote.get(_CORE) if parts[1] == "api" else None
 
     def find(self, group: str, version: str, resource: str) -> ServedResource | None:
         """The resource, if it is served."""

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
+
+
+class AnswerBroken(Exception):
+    """An answer was begun and cannot be finished, for no fault of this server's; the client gets to see that."""
 
 
 class Exchange(Protocol):
@@ -28,6 +32,14 @@ class Exchange(Protocol):
         """Answer with 101 and these headers, and go on as a WebSocket. Raises OSError when the client is gone."""
         ...
 
+    def hijack(self) -> Tunnel:
+        """Leave the answer, and all that follows it, to whoever calls. Raises OSError when the client is gone."""
+        ...
+
+    async def receive(self) -> Any:
+        """ASGI's `receive`, of which nobody else takes note."""
+        ...
+
     def peer_certificate(self) -> PeerCertificate | None:
         """The client's certificate, judged as of now, None when the client showed none."""
         ...
@@ -46,6 +58,22 @@ class WebSocket(Protocol):
 
     def close(self, code: int = 1000) -> None:
         """Say goodbye and close. Idempotent."""
+        ...
+
+
+class Tunnel(Protocol):
+    """The server's side of a connection on which bytes go both ways. A client that goes cancels the task."""
+
+    async def receive(self) -> bytes:
+        """What the client has sent, waiting for more when there is nothing; empty when the client is gone."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes, waiting while the client is behind. Raises OSError when the client is gone."""
+        ...
+
+    def close(self) -> None:
+        """Close. Idempotent."""
         ...
 
 

@@ -19,7 +19,7 @@ Send = Callable[[Any], Awaitable[None]]
 _bad_escape = re.compile("%(?![0-9A-Fa-f]{2})").search
 
 
-def _well_formed(query: str) -> str:
+def well_formed(query: str) -> str:
     """A query without the pairs that Go's net/url passes over."""
     if ";" not in query and "%" not in query:
         return query
@@ -114,7 +114,7 @@ class Request:
         if found is None:
             found = {}
             if self.query:
-                for key, value in parse_qsl(_well_formed(self.query), keep_blank_values=True):
+                for key, value in parse_qsl(well_formed(self.query), keep_blank_values=True):
                     found.setdefault(key, []).append(value)
             self._params = found
         return found

@@ -18,7 +18,7 @@ from watchkeeper.meta.gvk import GroupResource
 
 if TYPE_CHECKING:
     from watchkeeper.admission.webhook.source import HookSource
-    from watchkeeper.webhook import Clients
+    from watchkeeper.webhook import Clients, ServiceResolver
     from watchkeeper.webhook.credentials import WebhookCredentials
 
 Object = dict[str, Any]
@@ -63,17 +63,17 @@ class AdmissionWebhooks:
         equivalents: Equivalents,
         authorizer: Authorizer,
         read_namespace: NamespaceReader,
-        find_service: Callable[[str, str], Awaitable[Object | None]],
+        resolver: Callable[[], ServiceResolver],
         credentials: Mapping[str, WebhookCredentials | None] = NO_CREDENTIALS,
     ) -> None:
-        """`credentials`: what the webhooks of a kind are shown."""
+        """`resolver` finds out where Services are; `credentials`: what the webhooks of a kind are shown."""
         self.metrics = WebhookMetrics()
         self.mutating = DeferredPlugin("MutatingAdmissionWebhook")
         self.validating = DeferredPlugin("ValidatingAdmissionWebhook")
         self._equivalents = equivalents
         self._authorizer = authorizer
         self._read_namespace = read_namespace
-        self._find_service = find_service
+        self._resolver = resolver
         self._sources: dict[str, HookSource] = {}
         self._credentials = credentials
         self._clients: Clients | None = None
@@ -83,9 +83,9 @@ class AdmissionWebhooks:
     def clients(self) -> Clients:
         """Those that call webhooks, not only of admission."""
         if self._clients is None:
-            from watchkeeper.webhook import Clients, ServiceResolver
+            from watchkeeper.webhook import Clients
 
-            self._clients = Clients(ServiceResolver(self._find_service))
+            self._clients = Clients(self._resolver())
         return self._clients
 
     def close(self) -> None:
@@ -98,9 +98,9 @@ class AdmissionWebhooks:
         credentials = self._credentials.get(kind)
         if credentials is None:
             return self.clients()
-        from watchkeeper.webhook import Clients, ServiceResolver
+        from watchkeeper.webhook import Clients
 
-        clients = Clients(ServiceResolver(self._find_service), credentials)
+        clients = Clients(self._resolver(), credentials)
         self._own.append(clients)
         return clients
 

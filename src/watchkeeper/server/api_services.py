@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.apis.apiregistration.apiservice import MANAGED, available
 from watchkeeper.apis.apiregistration.priorities import BUILTIN, CUSTOM
 from watchkeeper.apis.apiregistration.schemas import GROUP, KIND, RESOURCE
@@ -19,6 +20,10 @@ from watchkeeper.endpoints.discovery_entries import DiscoveryVersion
 from watchkeeper.endpoints.metrics import Family, Sample
 from watchkeeper.endpoints.scope import ServedTable
 from watchkeeper.meta.gvk import GroupResource, GroupVersion
+
+if TYPE_CHECKING:
+    from watchkeeper.server.aggregation.remote import Remote
+    from watchkeeper.server.aggregation.remotes import Remotes
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +39,12 @@ _API_VERSION = f"{GROUP}/v1"
 def name_of(at: GroupVersion) -> str:
     """The name of the APIService of a version."""
     return f"{at.version}.{at.group}"
+
+
+def version_of(name: str) -> GroupVersion:
+    """The version that an APIService of this name is about."""
+    version, _, group = name.partition(".")
+    return GroupVersion(group, version)
 
 
 def _made(at: GroupVersion, priorities: tuple[int, int], managed: str) -> Object:
@@ -71,8 +82,11 @@ def managed(service: Object) -> str:
 class ApiServices:
     """All APIServices, and what discovery and the router learn from them. Implements `policy_feed.Followed`."""
 
-    def __init__(self, served: ServedTable, discovery: Discovery) -> None:
+    def __init__(self, served: ServedTable, discovery: Discovery, remotes: Callable[[], Remotes] | None = None) -> None:
+        """`remotes` is asked for those who pass requests on when there is the first remote one."""
         self._served = served
+        self._make_remotes = remotes
+        self._remotes: Remotes | None = None
         self._discovery = discovery
         self._by_name: dict[str, Object] = {}
         self._by_group: dict[str, dict[str, Object]] = {}
@@ -122,8 +136,6 @@ class ApiServices:
         self._by_name[name] = obj
         self._gone.discard(at)
         self._by_group.setdefault(at.group, {})[name] = obj
-        if _is_remote(obj):
-            self._served.remote.add(at)
         return at.group
 
     def _forget(self, name: str) -> set[str]:
@@ -136,7 +148,6 @@ class ApiServices:
         del alike[name]
         if not alike:
             del self._by_group[at.group]
-        self._served.remote.discard(at)
         self._gone.add(at)
         return {at.group}
 
@@ -144,8 +155,37 @@ class ApiServices:
         for group in groups:
             self._discovery.set_elsewhere(group, self._versions(group), self._unlisted(group))
         for name in names:
+            self._route(name)
             for watcher in self.watchers:
                 watcher(name)
+
+    def _route(self, name: str) -> None:
+        """Have requests for a version passed on, or answered here."""
+        obj = self._by_name.get(name)
+        at = version_of(name)
+        if obj is not None and is_remote(obj):
+            if self._remotes is None and self._make_remotes is not None:
+                self._remotes = self._make_remotes()
+            if self._remotes is not None:
+                self._served.remote[at] = self._remotes.put(obj)
+        elif self._served.remote.pop(at, None) is not None and self._remotes is not None:
+            self._remotes.remove(name)
+
+    def remote(self, name: str) -> Remote | None:
+        """Who serves a version elsewhere."""
+        return self._remotes.get(name) if self._remotes is not None else None
+
+    async def discovery_problem(self, name: str, tasks: TaskOwner) -> str:
+        """Why the server behind one does not answer, "" when it does. Raises ValueError if it cannot be asked."""
+        from watchkeeper.server.aggregation.check import discovery_problem
+
+        remote = self.remote(name)
+        return await discovery_problem(remote, tasks) if remote is not None else "nobody knows where it is"
+
+    async def close(self) -> None:
+        """Pass on no more requests."""
+        if self._remotes is not None:
+            await self._remotes.close()
 
     def _unlisted(self, group: str) -> frozenset[str]:
         """The versions of a group that discovery is silent about; of custom ones there will be one again."""
@@ -155,13 +195,13 @@ class ApiServices:
 
     def _versions(self, group: str) -> tuple[DiscoveryVersion, ...]:
         """What they tell of a group, but for those that say what is known anyway."""
-        found = [each for each in self.of_group(group) if not managed(each) or _is_remote(each)]
+        found = [each for each in self.of_group(group) if not managed(each) or is_remote(each)]
         return tuple(
             DiscoveryVersion(
                 _at(each).version,
                 (),
                 elsewhere=True,
-                remote=_is_remote(each),
+                remote=is_remote(each),
                 priorities=(each["spec"]["groupPriorityMinimum"], each["spec"]["versionPriority"]),
             )
             for each in found
@@ -190,5 +230,6 @@ def _at(service: Object) -> GroupVersion:
     return GroupVersion(service["spec"].get("group") or "", service["spec"].get("version") or "")
 
 
-def _is_remote(service: Object) -> bool:
+def is_remote(service: Object) -> bool:
+    """Whether it names a Service, behind which another server is."""
     return service["spec"].get("service") is not None

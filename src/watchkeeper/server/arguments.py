@@ -177,6 +177,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--client-ca", "accept client certificates of these authorities: CN is the user, O the groups", kind=Path,
           metavar="FILE", alias="--client-ca-file")  # fmt: skip
     _add_front_proxy_options(a)
+    _add_aggregation_options(a)
     a.add("--admin-token", "bearer token of the administrator (default: made once and kept)", default="",
           metavar="TOKEN")  # fmt: skip
     a.add("--token-auth-file", 'further tokens, CSV: token,user,uid,"group1,group2"', kind=Path, metavar="FILE")
@@ -268,6 +269,16 @@ def _add_front_proxy_options(a: _Arguments) -> None:
         ("extra-headers-prefix", "how headers begin that tell more of a user, such as X-Remote-Extra-"),
     ):
         a.add(f"--requestheader-{name}", text, kind=_values, default=(), metavar="LIST", action=_Collected)
+
+
+def _add_aggregation_options(a: _Arguments) -> None:
+    a.add("--proxy-client-cert-file", "certificate to show to the servers behind APIServices, signed by an authority of"
+          " their --requestheader-client-ca-file", kind=Path, metavar="FILE")  # fmt: skip
+    a.add("--proxy-client-key-file", "key of --proxy-client-cert-file", kind=Path, metavar="FILE")
+    a.add_switch("--enable-aggregator-routing", "reach Services at the addresses of their endpoints, not at cluster"
+                 " IPs", default=False)  # fmt: skip
+    a.add_switch("--aggregator-reject-forwarding-redirect", "do not let the servers behind APIServices send clients"
+                 " elsewhere", default=True)  # fmt: skip
 
 
 def add_storage_options(parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from watchkeeper.admission.expression.checking import CheckedExpressions
 from watchkeeper.admission.expression.device_selectors import device_selecting_behaviors
@@ -53,6 +53,7 @@ from watchkeeper.server.admission_configuration import NOTHING_SAID, AdmissionCo
 from watchkeeper.server.admission_plugins import builtin_plugins
 from watchkeeper.server.admission_policies import AdmissionPolicies
 from watchkeeper.server.admission_webhooks import MUTATING, VALIDATING, AdmissionWebhooks
+from watchkeeper.server.aggregation.settings import AggregationSettings
 from watchkeeper.server.api_availability import ApiAvailability
 from watchkeeper.server.api_registration import ApiRegistration
 from watchkeeper.server.api_services import ApiServices
@@ -75,6 +76,10 @@ from watchkeeper.server.version import KUBERNETES_MAJOR, KUBERNETES_MINOR
 from watchkeeper.server.virtual import VirtualResources
 from watchkeeper.storage.errors import CorruptObjects, StorageError
 from watchkeeper.storage.factory import StorageFactory
+
+if TYPE_CHECKING:
+    from watchkeeper.server.aggregation.remotes import Remotes
+    from watchkeeper.webhook import ServiceResolver
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +117,8 @@ class AssemblyOptions:
     """Rules of kube-apiserver to leave out."""
     admission: AdmissionConfiguration = NOTHING_SAID
     """What rules are told."""
+    aggregation: AggregationSettings = field(default_factory=AggregationSettings)
+    """How requests are passed on to other API servers."""
     read_only: bool = False
     """Whether nothing may be written."""
 
@@ -185,7 +192,7 @@ class Assembly:
             equivalents=self.equivalents,
             authorizer=options.authorizer,
             read_namespace=self.stored.find_namespace,
-            find_service=self.stored.find_service,
+            resolver=self._resolver,
             credentials={
                 MUTATING: options.admission.mutating_webhooks,
                 VALIDATING: options.admission.validating_webhooks,
@@ -227,7 +234,7 @@ class Assembly:
             options.signer.note_use = TokenUses(self.stored.store("", "secrets"), self.ownership).note
         installer.install(options.resources)
         self.discovery = Discovery(groups_of(options.resources, lambda gvk: self.scheme.kind(gvk).hub))
-        self.api_services = ApiServices(self.served, self.discovery)
+        self.api_services = ApiServices(self.served, self.discovery, self._make_remotes)
         self.openapi = OpenAPI(options.resources, f"{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}")
         definitions = next(info for info in resources() if info.group_resource == DEFINITIONS)
         self.custom = CustomResourceSupport(
@@ -273,6 +280,18 @@ class Assembly:
             ("api-services", self.api_services, api_services.RESOURCES),
             ("flow-control", self.flow_schemas, flow_schemas.RESOURCES),
         ]
+
+    def _resolver(self) -> ServiceResolver:
+        from watchkeeper.webhook import ServiceResolver
+
+        told = self.options.aggregation
+        slices = self.stored.find_slices if told.endpoints else None
+        return ServiceResolver(self.stored.find_service, slices, told.own)
+
+    def _make_remotes(self) -> Remotes:
+        from watchkeeper.server.aggregation.remotes import Remotes
+
+        return Remotes(self.options.aggregation, self._resolver())
 
     def registration(self) -> ApiRegistration:
         """Who keeps the APIServices of custom resources."""
@@ -370,6 +389,7 @@ class Assembly:
         await close_all(
             [
                 self.quotas.close,
+                self.api_services.close,
                 self.custom.close,
                 self._tasks.close,
                 self.records.close,

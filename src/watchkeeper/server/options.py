@@ -107,6 +107,13 @@ class ServeOptions:
     requestheader_group_headers: tuple[str, ...] = ()
     requestheader_extra_headers_prefix: tuple[str, ...] = ()
     """Which headers tell a user's name, uid and groups, and how those begin that tell more."""
+    proxy_client_cert_file: Path | None = None
+    proxy_client_key_file: Path | None = None
+    """The certificate to show to the servers behind APIServices, and its key."""
+    enable_aggregator_routing: bool = False
+    """Whether Services are reached at their endpoints, not at their cluster IPs."""
+    aggregator_reject_forwarding_redirect: bool = True
+    """Whether the servers behind APIServices may not send clients elsewhere."""
     admin_token: str = field(default="", repr=False)
     """"": one that is made at the first start and kept."""
     token_auth_file: Path | None = None
@@ -231,6 +238,8 @@ class ServeOptions:
             self.tls_cert or self.client_ca or self.requestheader_client_ca_file or self.tls_sni_cert_key
         ):
             raise StartupError("--insecure-http leaves no room for certificates")
+        if (self.proxy_client_cert_file is None) != (self.proxy_client_key_file is None):
+            raise StartupError("--proxy-client-cert-file and --proxy-client-key-file go together")
         if self.advertise_address and not is_advertisable(self.advertise_address):
             raise StartupError(f"--advertise-address {self.advertise_address} is no address that others could reach")
         service_networks(self.service_cluster_ip_range)

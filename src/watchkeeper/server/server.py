@@ -35,6 +35,7 @@ from watchkeeper.endpoints.router import Router
 from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.admission_configuration import load_admission_configuration
+from watchkeeper.server.aggregation.settings import AggregationSettings
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.audit import open_audit_log
 from watchkeeper.server.authentication import anonymous_requests, issuers_of
@@ -210,6 +211,7 @@ class Server:
                 options.enable_admission_plugins,
             ),
             disabled_plugins=options.disable_admission_plugins,
+            aggregation=self._aggregation(sockets),
         )
         self.assembly = Assembly(self.storage, choices)
         self._undo.append(("assembly", self.assembly.close))
@@ -254,6 +256,24 @@ class Server:
                 self._show_itself(_port_of(sockets) or DEFAULT_PORT)
         self._write_kubeconfig(self.credentials.ca_pem)
 
+    def _aggregation(self, sockets: list[socket.socket]) -> AggregationSettings:
+        """How requests are passed on. Raises StartupError for a certificate that cannot be shown."""
+        options = self.options
+        certificate, key = options.proxy_client_cert_file, options.proxy_client_key_file
+        if certificate is not None and key is not None:
+            from watchkeeper.server.aggregation.client_certificate import check
+
+            check(certificate, key)
+        port = _port_of(sockets)
+        return AggregationSettings(
+            certificate=certificate,
+            key=key,
+            endpoints=options.enable_aggregator_routing,
+            reject_redirects=options.aggregator_reject_forwarding_redirect,
+            request_timeout=options.request_timeout,
+            own=lambda: (_host(options.bind).strip("[]"), port) if options.tls else None,
+        )
+
     def _write_kubeconfig(self, ca_pem: bytes) -> None:
         write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, ca_pem)
 
@@ -266,9 +286,11 @@ class Server:
     def _start_upkeep(self, port: int) -> None:
         """Keep what the API tells of the server itself, and what every cluster begins with, as it has to be."""
         bootstrap = self._make_bootstrap()
+        availability = self.assembly.availability()
+        self.metrics.add(availability.collect)
         for keeper in (
             self.assembly.registration(),
-            self.assembly.availability(),
+            availability,
             self.assembly.flow_control(),
             Upkeep("objects of flow control", bootstrap.flow_control, every=_FLOW_CONTROL_SECONDS),
             Upkeep("namespaces", bootstrap.namespaces, every=_NAMESPACES_SECONDS),

@@ -25,6 +25,8 @@ _PAUSE_SECONDS = 0.1
 
 _NAMESPACES = GroupResource("", "namespaces")
 _NODES = GroupResource("", "nodes")
+_SLICES = GroupResource("discovery.k8s.io", "endpointslices")
+_OF_SERVICE = "kubernetes.io/service-name"
 _NO_LABELS: Mapping[str, str] = {}
 _PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 
@@ -148,6 +150,15 @@ class StoredObjects:
         except ApiError as error:
             # So that a webhook behind it counts as one that cannot be reached.
             raise ResolveError(error.message) from error
+
+    async def find_slices(self, namespace: str, name: str) -> list[Object]:
+        """The EndpointSlices of a Service, as the cache has them. Raises ResolveError."""
+        store = self._registry.find(_SLICES)
+        try:
+            found = await store.storage.get_list(f"{store.prefix}/{namespace}/", ListOptions(resource_version="0"))
+        except StorageError as error:
+            raise ResolveError(str(error)) from error
+        return [item.data() for item in found.items if item.attributes.labels.get(_OF_SERVICE) == name]
 
     async def find(self, store: Store, key: str) -> Object | None:
         """An object by what follows the prefix of its resource in its key, None when there is none. Raises ApiError."""

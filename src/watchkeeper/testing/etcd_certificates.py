@@ -18,12 +18,15 @@ _SIGNS = x509.KeyUsage(
 """What Python 3.13 and later ask of an authority."""
 
 
-def make_certificates(folder: Path) -> None:
-    """Write ca.crt, server.crt, server.key, client.crt, client.key and a stranger.crt and .key of another authority."""
+def make_certificates(folder: Path, *names: str) -> None:
+    """Write ca.crt, server.crt, server.key, client.crt, client.key and a stranger.crt and .key of another authority.
+
+    All are for localhost, and for further DNS names.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     authority = _Authority("test authority")
     (folder / "ca.crt").write_bytes(authority.pem)
-    authority.issue(folder / "server", "etcd")
+    authority.issue(folder / "server", "etcd", *names)
     authority.issue(folder / "client", "root")
     _Authority("another authority").issue(folder / "stranger", "root")
 
@@ -41,11 +44,11 @@ class _Authority:
         )
         self.pem = certificate.public_bytes(serialization.Encoding.PEM)
 
-    def issue(self, path: Path, common_name: str) -> None:
+    def issue(self, path: Path, common_name: str, *dns: str) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         names = x509.SubjectAlternativeName(
-            [x509.DNSName("localhost"), x509.IPAddress(ipaddress.IPv4Address("127.0.0.1"))]
+            [*map(x509.DNSName, ("localhost", *dns)), x509.IPAddress(ipaddress.IPv4Address("127.0.0.1"))]
         )
         usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())

@@ -20,7 +20,7 @@ from watchkeeper.endpoints.negotiation import (
 )
 from watchkeeper.endpoints.render import finish
 from watchkeeper.endpoints.response import Response, text_response
-from watchkeeper.endpoints.router import method_not_allowed, not_found, unavailable
+from watchkeeper.endpoints.router import method_not_allowed, not_found
 from watchkeeper.request.request import Request
 
 _AGGREGATED: Mapping[str, str] = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
@@ -67,8 +67,6 @@ class DiscoveryPaths:
             return text_response(404, "404 page not found\n")
         body = discovery.group_document(parts[1]) if len(parts) == 2 else discovery.resource_list(parts[1], parts[2])
         if body is None:
-            if any(v.remote and v.version == parts[2] for v in group.versions):
-                return unavailable()
             if all(v.custom or v.elsewhere for v in group.versions):
                 return text_response(404, "404 page not found\n")
             raise not_found()

@@ -17,6 +17,7 @@ from watchkeeper.server.http.peer import TlsPeer, tls_peer
 
 if TYPE_CHECKING:
     from watchkeeper.server.http.listener import Listener
+    from watchkeeper.server.http.tunnel import Tunnel
     from watchkeeper.server.http.websocket import WebSocket
 
 _LINGER_SECONDS = 1.0
@@ -121,7 +122,7 @@ class Connection(asyncio.Protocol):
         self._receiving: Exchange | None = None
         self._to_start: tuple[Exchange, dict[str, Any]] | None = None
         self._pipeline: deque[tuple[Exchange, dict[str, Any]]] | None = None
-        self._socket: WebSocket | None = None
+        self._socket: WebSocket | Tunnel | None = None
         self.quiet_since: float = self._loop.time()
         """When the last request ended or the first bytes of the present one came."""
 
@@ -222,7 +223,7 @@ class Connection(asyncio.Protocol):
         if current is not None and current.body_complete and self._to_start is None:
             self._closing = True
             current.keep_alive = False
-            self._pause_reading()
+            self.pause_reading()
             return
         if current is None or self._to_start is not None:
             self._refuse(self._refusal or _BAD_REQUEST)
@@ -312,7 +313,7 @@ class Connection(asyncio.Protocol):
             if self._pipeline is None:
                 self._pipeline = deque()
             self._pipeline.append((exchange, scope))
-            self._pause_reading()
+            self.pause_reading()
 
     def _fault_of_head(self, version: str) -> _Refusal | None:
         if version not in _VERSIONS or self._hosts > 1:
@@ -376,7 +377,7 @@ class Connection(asyncio.Protocol):
         if exchange is not None and not exchange.complete and exchange.feed(body):
             if self._to_start is not None:
                 self._start_waiting()
-            self._pause_reading()
+            self.pause_reading()
 
     def on_message_complete(self) -> None:
         """The request is complete."""
@@ -419,8 +420,8 @@ class Connection(asyncio.Protocol):
         self.resume_reading()
         self._loop.call_later(_LINGER_SECONDS, self.close)
 
-    def upgraded(self, socket: WebSocket) -> None:
-        """What comes from now on belongs to a WebSocket."""
+    def upgraded(self, socket: WebSocket | Tunnel) -> None:
+        """What comes from now on belongs to a WebSocket, or to somebody else altogether."""
         self._socket = socket
         self.resume_reading()
 
@@ -463,7 +464,8 @@ class Connection(asyncio.Protocol):
             return False
         return now - self._unsent_since > self.limits.write_seconds
 
-    def _pause_reading(self) -> None:
+    def pause_reading(self) -> None:
+        """Take no more bytes from the client for now."""
         if not self._reading_paused and self._transport is not None and not self._transport.is_closing():
             self._reading_paused = True
             self._transport.pause_reading()

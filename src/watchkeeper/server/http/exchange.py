@@ -7,12 +7,14 @@ import logging
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from watchkeeper.request.exchange import AnswerBroken
 from watchkeeper.server.http import wire
 from watchkeeper.server.http.errors import ClientDisconnected
 
 if TYPE_CHECKING:
     from watchkeeper.server.http.connection import Connection
     from watchkeeper.server.http.peer import TlsPeer
+    from watchkeeper.server.http.tunnel import Tunnel
     from watchkeeper.server.http.websocket import WebSocket
 
 log = logging.getLogger(__name__)
@@ -77,7 +79,7 @@ class Exchange:
         self._chunked = False
         self._left = 0
         self._waiter: asyncio.Future[None] | None = None
-        self._socket: WebSocket | None = None
+        self._socket: WebSocket | Tunnel | None = None
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "answering" if self.started else "waiting"
@@ -169,6 +171,20 @@ class Exchange:
             self._connection.write_lines((head, body))
         self._finish()
 
+    def hijack(self) -> Tunnel:
+        """Leave the answer, and all that follows it, to whoever takes the bytes. Raises ClientDisconnected."""
+        from watchkeeper.server.http.tunnel import Tunnel
+
+        if self.disconnected:
+            raise ClientDisconnected("the client closed the connection")
+        if self.started:
+            raise RuntimeError("an answer was begun already")
+        self.started = self.long_running = True
+        self.keep_alive = False
+        tunnel = self._socket = Tunnel(self._connection, self)
+        self._connection.upgraded(tunnel)
+        return tunnel
+
     def upgrade(self, headers: Sequence[tuple[bytes, bytes]]) -> WebSocket:
         """Answer with 101 and go on as a WebSocket. Raises ClientDisconnected."""
         from watchkeeper.server.http.websocket import WebSocket
@@ -181,12 +197,12 @@ class Exchange:
         self.keep_alive = False
         lines = (wire.STATUS_LINES[101], self._connection.date_line(), wire.header_lines(headers), b"\r\n")
         self._connection.write(b"".join(lines))
-        self._socket = WebSocket(self._connection, self)
-        self._connection.upgraded(self._socket)
-        return self._socket
+        socket = self._socket = WebSocket(self._connection, self)
+        self._connection.upgraded(socket)
+        return socket
 
     def upgrade_done(self) -> None:
-        """The WebSocket is closed from this side."""
+        """The WebSocket, or what is in its place, is closed from this side."""
         if not self.complete:
             self._finish()
 
@@ -295,6 +311,9 @@ class Exchange:
             self._cancelled()
         except ClientDisconnected:
             pass
+        except AnswerBroken as problem:
+            log.warning("the answer to %s %s was broken off: %s", scope["method"], scope["path"], problem)
+            self._break_off()
         except Exception:
             self.failed(scope)
         else:

@@ -1,0 +1,23 @@
+"""What a server is told of how it passes requests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregationSettings:
+    """The options of kube-apiserver for that, and what else the parts have to know of the server."""
+
+    certificate: Path | None = None
+    key: Path | None = None
+    """What is shown to other API servers."""
+    endpoints: bool = False
+    """Whether Services are reached at their endpoints."""
+    reject_redirects: bool = True
+    request_timeout: float = 60.0
+    """Seconds that a request may take."""
+    own: Callable[[], tuple[str, int] | None] = lambda: None
+    """Where this server serves, None for nowhere but on a unix socket."""

@@ -1,0 +1,112 @@
+"""Requests that ask for another protocol, SPDY or WebSocket: bytes go both ways once the other server agrees."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+
+from watchkeeper.aio.http_stream import PIECE_BYTES, Head, HttpStream, Malformed, request_head
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.aio.tls_dial import DialError, os_text
+from watchkeeper.endpoints.response import Response, text_response
+from watchkeeper.request.exchange import Exchange, Tunnel
+from watchkeeper.request.request import Request
+from watchkeeper.server.aggregation.forwarding import target, upgrading
+from watchkeeper.server.aggregation.transport import Place, Transport, Unusable, authority
+
+_REFUSAL_SECONDS = 10.0
+"""So long a refusal may take to be told."""
+
+
+async def upgrade(request: Request, transport: Transport, place: Place, tasks: TaskOwner) -> Response:
+    """Ask the other server; what it answers goes to the client as it is."""
+    exchange: Exchange | None = request.scope.get("exchange")
+    if exchange is None:
+        return _failed("request connection cannot be hijacked")
+    try:
+        stream = await transport.dial(place)
+    except (DialError, Unusable) as problem:
+        return _failed(f"error dialing backend: {problem}")
+    try:
+        headers = upgrading(request, authority(place))
+        await stream.send(request_head(request.method, target(request), headers))
+        head = await stream.read_head()
+    except ValueError as problem:
+        stream.abort()
+        return _failed(f"error sending request: {problem}")
+    except (OSError, EOFError, Malformed) as problem:
+        stream.abort()
+        return _failed(os_text(problem) if isinstance(problem, OSError) else str(problem) or "unexpected EOF")
+    except BaseException:
+        stream.abort()
+        raise
+    if head.status != 101 and head.status < 400:
+        stream.abort()
+        return _failed(f"invalid upgrade response: status code {head.status}")
+    request.on_done(lambda _status: stream.abort())
+    return _Upgraded(exchange, stream, head, tasks)
+
+
+def _failed(why: str) -> Response:
+    return text_response(503, f"{why}\n")
+
+
+class _Upgraded(Response):
+    """The answer of the other server, and all that follows it."""
+
+    __slots__ = ("_exchange", "_head", "_tasks", "_upstream")
+
+    def __init__(self, exchange: Exchange, upstream: HttpStream, head: Head, tasks: TaskOwner) -> None:
+        super().__init__(head.status)
+        self._exchange = exchange
+        self._upstream = upstream
+        self._head = head
+        self._tasks = tasks
+
+    async def send(self, request: Request) -> None:
+        """Take the connection over until either side ends it."""
+        tunnel = self._exchange.hijack()
+        try:
+            await tunnel.send(self._head.raw)
+            if self.status == 101:
+                await self._join(tunnel)
+            else:
+                async with asyncio.timeout(_REFUSAL_SECONDS):
+                    async for piece in _framed(self._upstream, self._head, request.method):
+                        await tunnel.send(piece)
+        except (OSError, EOFError, Malformed, TimeoutError):
+            pass  # the client sees the end of it
+        finally:
+            tunnel.close()
+            self._upstream.abort()
+
+    async def _join(self, tunnel: Tunnel) -> None:
+        """Pass bytes both ways until one side has no more."""
+        there = self._tasks.start("upgraded, to the server", _to_server(tunnel, self._upstream))
+        back = self._tasks.start("upgraded, to the client", _to_client(tunnel, self._upstream))
+        try:
+            await asyncio.wait((there, back), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            there.cancel()
+            back.cancel()
+
+
+async def _to_server(tunnel: Tunnel, upstream: HttpStream) -> None:
+    with suppress(OSError):
+        while data := await tunnel.receive():
+            await upstream.send(data)
+
+
+async def _to_client(tunnel: Tunnel, upstream: HttpStream) -> None:
+    with suppress(OSError):
+        while data := await upstream.reader.read(PIECE_BYTES):
+            await tunnel.send(data)
+
+
+async def _framed(upstream: HttpStream, head: Head, method: str) -> AsyncGenerator[bytes]:
+    """The body of an answer as it is sent, in chunks where it came so."""
+    async for piece in upstream.body(head, method):
+        yield b"%x\r\n%b\r\n" % (len(piece), piece) if head.chunked else piece
+    if head.chunked:
+        yield b"0\r\n\r\n"
