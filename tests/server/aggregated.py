@@ -33,7 +33,9 @@ def make_folder(folder: Path) -> Path:
     schema = {
         "type": "object",
         "description": "A lamp far away.",
-        "properties": {"spec": {"type": "object", "properties": {"color": {"type": "string", "description": "Its hue."}}}},
+        "properties": {
+            "spec": {"type": "object", "properties": {"color": {"type": "string", "description": "Its hue."}}}
+        },
     }
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",

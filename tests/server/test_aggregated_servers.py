@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,11 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
-
-from tests.server.aggregated import (
+from aggregated import (
     APISERVICES,
     LAMPS,
-    NAME,
     SERVICES,
     api_service,
     condition,
@@ -24,6 +21,7 @@ from tests.server.aggregated import (
     make_folder,
     port_of,
 )
+
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 

@@ -107,7 +107,10 @@ def outgoing(request: Request, host: str) -> Headers:
 
 def upgrading(request: Request, host: str) -> Headers:
     """The headers of a request that asks for another protocol, which are passed on with those that ask for it."""
-    return [(b"host", host.encode()), *_kept(request, frozenset()), *_added(request)]
+    headers = [(b"host", host.encode()), *_kept(request, frozenset()), *_added(request)]
+    if not request.header(b"user-agent"):
+        headers.append((b"user-agent", b"Go-http-client/1.1"))
+    return headers
 
 
 def _kept(request: Request, dropped: frozenset[bytes] | set[bytes]) -> Iterator[Header]:

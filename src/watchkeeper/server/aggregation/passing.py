@@ -10,7 +10,7 @@ from watchkeeper.aio.http_stream import Head, HttpStream, Malformed, request_hea
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.tls_dial import DialError, os_text
 from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
-from watchkeeper.endpoints.response import TEXT, Response, text_response
+from watchkeeper.endpoints.response import NO_CACHE, TEXT, Response, text_response
 from watchkeeper.request.exchange import AnswerBroken, Exchange
 from watchkeeper.request.request import ClientGone, Request
 from watchkeeper.server.aggregation.forwarding import incoming, outgoing, target
@@ -151,6 +151,8 @@ class Passing:
             return Response(502, _REDIRECTED, (TEXT,))
         has_body = head.status not in (204, 304)
         headers = incoming(head.headers, self._host, has_body=has_body)
+        if head.first(b"cache-control"):
+            headers.append(NO_CACHE)  # which stands beside what the other server says
         answer = _Answer(self, stream.body(head, self._request.method), self._deadline)
         return Response(head.status, headers=headers, stream=answer)
 

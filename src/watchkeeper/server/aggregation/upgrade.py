@@ -37,7 +37,7 @@ async def upgrade(request: Request, transport: Transport, place: Place, tasks: T
         return _failed(f"error sending request: {problem}")
     except (OSError, EOFError, Malformed) as problem:
         stream.abort()
-        return _failed(os_text(problem) if isinstance(problem, OSError) else str(problem) or "unexpected EOF")
+        return _failed(_why(problem))
     except BaseException:
         stream.abort()
         raise
@@ -50,6 +50,12 @@ async def upgrade(request: Request, transport: Transport, place: Place, tasks: T
 
 def _failed(why: str) -> Response:
     return text_response(503, f"{why}\n")
+
+
+def _why(problem: Exception) -> str:
+    if isinstance(problem, EOFError):
+        return "unexpected EOF"
+    return os_text(problem) if isinstance(problem, OSError) else str(problem)
 
 
 class _Upgraded(Response):
