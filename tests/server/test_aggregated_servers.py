@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from aggregated import (
     APISERVICES,
     LAMPS,
+    NAME,
     SERVICES,
     api_service,
     condition,
@@ -69,3 +71,83 @@ def test_objects_are_written_and_read_there(front: Handle, far: Handle) -> None:
     assert [item["spec"]["color"] for item in front.request("GET", LAMPS)["items"]] == ["blue"]
     front.request("DELETE", f"{LAMPS}/a")
     assert front.request("GET", LAMPS)["items"] == []
+
+
+AGGREGATED = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+
+
+def told(server: Handle) -> list[dict[str, Any]]:
+    """What the aggregated form of discovery has of the group."""
+    items = server.request("GET", "/apis", headers=AGGREGATED)["items"]
+    found = [item["versions"] for item in items if item["metadata"]["name"] == "far.io"]
+    return found[0] if found else []
+
+
+def test_discovery_tells_what_there_is(front: Handle, far: Handle) -> None:
+    until(lambda: [version["freshness"] for version in told(front)] == ["Current"])
+    [version] = told(front)
+    [resource] = version["resources"]
+    [theirs] = told(far)[0]["resources"]
+    assert resource == theirs
+    assert (resource["resource"], resource["shortNames"], resource["scope"]) == ("lamps", ["lp"], "Namespaced")
+    assert front.request("GET", "/apis/far.io/v1") == far.request("GET", "/apis/far.io/v1")
+    group = front.request("GET", "/apis/far.io")
+    assert group["preferredVersion"] == {"groupVersion": "far.io/v1", "version": "v1"}
+
+
+def test_what_is_had_in_protobuf_tells_of_it_too(front: Handle) -> None:
+    accept = AGGREGATED["Accept"].replace("json", "vnd.kubernetes.protobuf")
+    with client(front, Accept=accept) as http:
+        answer = http.get("/apis")
+    assert answer.headers["content-type"].startswith("application/vnd.kubernetes.protobuf")
+    assert b"lamps" in answer.content
+
+
+def test_a_version_that_its_server_does_not_know_has_nothing(front: Handle, folder: Path, far: Handle) -> None:
+    made = api_service(folder, port_of(far.url), version="v7")
+    front.request("POST", APISERVICES, {**made, "metadata": {"name": "v7.far.io"}})
+    until(lambda: {"version": "v7", "freshness": "Current"} in told(front))
+    until(lambda: condition(front, "v7.far.io")[1] == "FailedDiscoveryCheck")
+    assert condition(front, "v7.far.io")[2].endswith(
+        f"bad status from https://localhost:{port_of(far.url)}/apis/far.io/v7: 404"
+    )
+    front.request("DELETE", f"{APISERVICES}/v7.far.io")
+    until(lambda: [version["version"] for version in told(front)] == ["v1"])
+
+
+def test_events_come_when_they_happen(front: Handle) -> None:
+    with client(front) as http, http.stream("GET", f"{LAMPS}?watch=1", timeout=10) as answer:
+        lines = answer.iter_lines()
+        for name in ("one", "two"):
+            front.request("POST", LAMPS, lamp(name))
+            event = json.loads(next(lines))
+            assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", name)
+    for name in ("one", "two"):
+        front.request("DELETE", f"{LAMPS}/{name}")
+
+
+def test_who_asks_is_known_there(front: Handle, folder: Path) -> None:
+    answer = front.request("POST", LAMPS, lamp("mine"), headers={"User-Agent": "me"})
+    assert answer["metadata"]["managedFields"][0]["manager"] == "me"
+    front.request("DELETE", f"{LAMPS}/mine")
+
+
+def test_what_cannot_be_reached_any_more_is_stale(folder: Path) -> None:
+    with Server(**front_options(folder)) as front:
+        front.request("POST", SERVICES, external_service())
+        with far_server(folder) as far:
+            front.request("POST", APISERVICES, api_service(folder, port_of(far.url)))
+            until(lambda: [version["freshness"] for version in told(front)] == ["Current"])
+            until(lambda: condition(front)[0] == "True")
+        front.request("PATCH", f"{APISERVICES}/{NAME}", {"spec": {"versionPriority": 11}})
+        until(lambda: told(front) == [{"version": "v1", "freshness": "Stale"}])
+        until(lambda: condition(front)[1] == "FailedDiscoveryCheck")
+        with client(front) as http:
+            assert (http.get(LAMPS).status_code, http.get(LAMPS).text) == (503, "service unavailable\n")
+            metrics = http.get("/metrics").text
+        assert 'aggregator_unavailable_apiservice{name="v1.far.io"} 1' in metrics
+        assert 'aggregator_unavailable_apiservice_total{name="v1.far.io",reason="FailedDiscoveryCheck"} 1' in metrics
+        front.request("DELETE", f"{APISERVICES}/{NAME}")
+        until(lambda: told(front) == [])
+        with client(front) as http:
+            assert http.get(LAMPS).status_code == 404

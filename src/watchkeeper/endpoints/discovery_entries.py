@@ -32,7 +32,9 @@ class DiscoveryVersion:
     elsewhere: bool = False
     """Whether an APIService alone tells of it: nothing of it is served here."""
     remote: bool = False
-    """Whether that says where it is served; what there is cannot be told here."""
+    """Whether that says where it is served."""
+    entry: bytes = b""
+    """What the aggregated form has of a remote one, as its server tells it, empty as long as that is not known."""
     unlisted: bool = False
     """Whether its APIService was deleted: it is served all the same, but the plain documents are silent about it."""
     priorities: tuple[int, int] = OTHER
@@ -149,7 +151,7 @@ class _VersionEntry:
     def aggregated(self) -> bytes:
         if self._served.elsewhere:
             stale = b'{"version":%b,"freshness":"Stale"}' % orjson.dumps(self._served.version)
-            return stale if self._served.remote else b""
+            return (self._served.entry or stale) if self._served.remote else b""
         resources = b",".join([entry.aggregated for entry in self._resources.values()])
         version = orjson.dumps(self._served.version)
         return b'{"version":%b,"resources":[%b],"freshness":"Current"}' % (version, resources)

@@ -90,6 +90,8 @@ class ApiServices:
         self._discovery = discovery
         self._by_name: dict[str, Object] = {}
         self._by_group: dict[str, dict[str, Object]] = {}
+        self._told: dict[str, bytes] = {}
+        """What the aggregated form of discovery has of remote ones, by their names."""
         self._gone: set[GroupVersion] = set()
         """What there was one of, and is no more. At a start those of what is built in are made anew."""
         self.watchers: list[Callable[[str], None]] = []
@@ -170,6 +172,14 @@ class ApiServices:
                 self._served.remote[at] = self._remotes.put(obj)
         elif self._served.remote.pop(at, None) is not None and self._remotes is not None:
             self._remotes.remove(name)
+            self._told.pop(name, None)
+
+    def tell(self, name: str, entry: bytes) -> None:
+        """Take in what a remote one has, as the aggregated form of discovery tells it."""
+        obj = self._by_name.get(name)
+        if obj is not None and is_remote(obj) and self._told.get(name) != entry:
+            self._told[name] = entry
+            self._tell([version_of(name).group], ())
 
     def remote(self, name: str) -> Remote | None:
         """Who serves a version elsewhere."""
@@ -202,6 +212,7 @@ class ApiServices:
                 (),
                 elsewhere=True,
                 remote=is_remote(each),
+                entry=self._told.get(each["metadata"]["name"], b"") if is_remote(each) else b"",
                 priorities=(each["spec"]["groupPriorityMinimum"], each["spec"]["versionPriority"]),
             )
             for each in found

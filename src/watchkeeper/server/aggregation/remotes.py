@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.app import PathHandler
 from watchkeeper.server.aggregation.client_certificate import ClientCertificate
+from watchkeeper.server.aggregation.discovery import RemoteDiscovery
 from watchkeeper.server.aggregation.passing import Limits
 from watchkeeper.server.aggregation.proxy import Proxy
 from watchkeeper.server.aggregation.remote import Remote
@@ -19,11 +21,17 @@ Object = dict[str, Any]
 class Remotes:
     """A `Remote` for each APIService that names a Service, and who answers the requests for it."""
 
-    def __init__(self, settings: AggregationSettings, resolver: ServiceResolver) -> None:
-        """Raises StartupError for a certificate that cannot be shown."""
+    def __init__(
+        self, settings: AggregationSettings, resolver: ServiceResolver, tell: Callable[[str, bytes], None]
+    ) -> None:
+        """`tell` is called with the name of an APIService and what discovery has of its version.
+
+        Raises StartupError for a certificate that cannot be shown.
+        """
         self._resolver = resolver
         self._proxies: dict[str, Proxy] = {}
         self._tasks = TaskOwner("aggregator")
+        self._discovery = RemoteDiscovery(tell, self._tasks)
         self._limits = Limits(settings.request_timeout, settings.reject_redirects)
         self._certificate: ClientCertificate | None = None
         if settings.certificate is not None and settings.key is not None:
@@ -41,6 +49,7 @@ class Remotes:
             remote = Remote(name, self._resolver, self._certificate)
             proxy = self._proxies[name] = Proxy(remote, self._tasks, self._limits)
         proxy.remote.take(service)
+        self._discovery.put(proxy.remote)
         return proxy.handle
 
     def get(self, name: str) -> Remote | None:
@@ -52,6 +61,7 @@ class Remotes:
         """Forget one of them; unknown ones are ignored."""
         proxy = self._proxies.pop(name, None)
         if proxy is not None:
+            self._discovery.remove(name)
             proxy.remote.close()
 
     def _renew(self) -> None:
