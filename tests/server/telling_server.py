@@ -28,7 +28,7 @@ class TellingServer(http.server.ThreadingHTTPServer):
         self.shown: list[str] = []
         """The names in the certificates that were shown, one for each request."""
         self.connections: set[int] = set()
-        """The ports that requests came from."""
+        """The ports that requests for `x` came from."""
 
     @property
     def port(self) -> int:
@@ -49,7 +49,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _answer(self) -> None:
         path = self.path.partition("?")[0].rpartition("/")[2]
         body = self._body()
-        self.server.connections.add(self.client_address[1])
+        if path == "x":
+            self.server.connections.add(self.client_address[1])
         certificate = self.connection.getpeercert() or {}  # type: ignore[attr-defined]
         self.server.shown += [value for name in certificate.get("subject", ()) for _, value in name]
         if path in ("stream", "up", "broken", "moved", "refused"):

@@ -151,3 +151,21 @@ def test_what_cannot_be_reached_any_more_is_stale(folder: Path) -> None:
         until(lambda: told(front) == [])
         with client(front) as http:
             assert http.get(LAMPS).status_code == 404
+
+
+def test_the_index_of_openapi_documents_leads_there(front: Handle, far: Handle) -> None:
+    def index(server: Handle) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(server.request("GET", "/openapi/v3"))["paths"]
+        return found
+
+    until(lambda: "apis/far.io/v1" in index(front))
+    assert index(front)["apis/far.io/v1"] == index(far)["apis/far.io/v1"]
+    assert index(front)["apis/apps/v1"]["serverRelativeURL"].startswith("/openapi/v3/apis/apps/v1?hash=")
+    with client(front) as http:
+        answer = http.get(index(front)["apis/far.io/v1"]["serverRelativeURL"])
+        assert answer.json()["components"]["schemas"]["io.far.v1.Lamp"]["description"] == "A lamp far away."
+        assert (
+            http.get("/openapi/v3/apis/apps/v1", headers={"If-None-Match": answer.headers["etag"]}).status_code == 200
+        )
+        again = http.get("/openapi/v3/apis/far.io/v1", headers={"If-None-Match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")

@@ -14,6 +14,7 @@ _MAX_INTERIM = 16
 """So many answers may come before the real one."""
 _NO_BODY = frozenset({101, 204, 304})
 _CRLF = 2
+_FAREWELL_SECONDS = 1.0
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -158,9 +159,15 @@ class HttpStream:
         self._open = False
 
     def abort(self) -> None:
-        """Close at once, whatever is still under way. Idempotent."""
+        """Close, whatever is still under way: nothing is read any more, and a server that does not let go is cut off.
+
+        Idempotent. Not at once, because uvloop's TLS complains of what it still had to do.
+        """
         self._open = False
-        self.writer.transport.abort()
+        transport = self.writer.transport
+        if not transport.is_closing():
+            transport.close()
+            asyncio.get_running_loop().call_later(_FAREWELL_SECONDS, transport.abort)
 
     def close(self) -> None:
         """Close in an orderly way."""

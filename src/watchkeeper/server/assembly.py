@@ -291,7 +291,7 @@ class Assembly:
     def _make_remotes(self) -> Remotes:
         from watchkeeper.server.aggregation.remotes import Remotes
 
-        return Remotes(self.options.aggregation, self._resolver(), self.api_services.tell)
+        return Remotes(self.options.aggregation, self._resolver(), self.api_services.tell, self.openapi)
 
     def registration(self) -> ApiRegistration:
         """Who keeps the APIServices of custom resources."""

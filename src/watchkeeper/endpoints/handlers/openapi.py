@@ -65,6 +65,8 @@ class OpenAPIPaths:
             # The reference says nothing of its type, which makes it text.
             return Response(200, self._documents.v3_index().body, (TEXT,))
         path = path[1:]
+        if (handler := self._documents.elsewhere(path)) is not None:
+            return handler(request)
         current = self._documents.v3_hash(path) if path and not path.endswith("/") else None
         if current is None:
             return _not_found()

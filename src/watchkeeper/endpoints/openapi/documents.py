@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from watchkeeper.endpoints.openapi.builtin import BuiltinParts
 from watchkeeper.endpoints.openapi.custom import CustomVersion, custom_part, definition_name, list_gvk
 from watchkeeper.endpoints.openapi.dialect import Dialect
 from watchkeeper.endpoints.openapi.parts import V2, V2_PROTOBUF, V3, V3_PROTOBUF, Form, Part, Workshop
+from watchkeeper.endpoints.openapi.remote import RemoteDocuments, path_of
+from watchkeeper.endpoints.response import PathHandler
 from watchkeeper.meta.gvk import GroupVersion
 
 _BEARER = {
@@ -65,6 +67,7 @@ class OpenAPI:
         self._hashes: dict[str, str] = {}
         """Those of the v2 document and of the v3 documents, by path."""
         self._workshop = Workshop()
+        self._remote = RemoteDocuments()
 
     def __repr__(self) -> str:
         return (
@@ -89,12 +92,32 @@ class OpenAPI:
             self._forget(group_version)
 
     def _forget(self, group_version: GroupVersion) -> None:
-        path = _path_of(group_version)
+        path = path_of(group_version)
         for key in (V2.name, V2_PROTOBUF.name, "index", path, _in_protobuf(path)):
             self._documents.pop(key, None)
             self._parts.pop(key, None)
         for key in (V2.name, path):
             self._hashes.pop(key, None)
+
+    def set_remote(self, at: GroupVersion, paths: Mapping[str, str], handler: PathHandler) -> None:
+        """Take in where another server has its documents of v3, and who passes requests for these on."""
+        if self._remote.put(at, paths, handler):
+            self._documents.pop("index", None)
+
+    def set_remote_v2(self, at: GroupVersion, document: Mapping[str, Any] | None) -> None:
+        """Take in another server's document of v2, None for none."""
+
+    def remove_remote(self, at: GroupVersion) -> None:
+        """Forget the documents of another server."""
+        if self._remote.remove(at):
+            self._documents.pop("index", None)
+
+    def elsewhere(self, path: str) -> PathHandler | None:
+        """Who passes requests for /openapi/v3/PATH on, None for what there is here."""
+        if not self._remote:
+            return None
+        document = self._remote.find(path, local=self.v3_hash(path) is not None)
+        return document.handler if document is not None else None
 
     # -- v2 -------------------------------------------------------------------------------------------------------
 
@@ -147,11 +170,12 @@ class OpenAPI:
         """/openapi/v3: where the documents are."""
         found = self._documents.get("index")
         if found is None:
-            paths = {*self._builtin.plain, *(_path_of(gv) for gv in (*self._builtin.resources, *self._custom))}
-            urls = {
-                path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path)}"} for path in sorted(paths)
-            }
-            body = orjson.dumps({"paths": urls})
+            paths = {*self._builtin.plain, *(path_of(gv) for gv in (*self._builtin.resources, *self._custom))}
+            urls = {path: f"/openapi/v3/{path}?hash={self._hash(path)}" for path in paths}
+            for path in self._remote:
+                if (document := self._remote.find(path, local=path in paths)) is not None:
+                    urls[path] = document.url
+            body = orjson.dumps({"paths": {path: {"serverRelativeURL": urls[path]} for path in sorted(urls)}})
             found = self._documents["index"] = Document((body,), hashlib.sha512(body).hexdigest().upper())
         return found
 
@@ -254,10 +278,6 @@ class OpenAPI:
 
 def _names(custom: _Custom) -> tuple[str, str]:
     return definition_name(custom.version.info.kind), definition_name(list_gvk(custom.version))
-
-
-def _path_of(group_version: GroupVersion) -> str:
-    return f"apis/{group_version}" if group_version.group else f"api/{group_version.version}"
 
 
 def _in_protobuf(path: str) -> str:

@@ -9,6 +9,7 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.app import PathHandler
 from watchkeeper.server.aggregation.client_certificate import ClientCertificate
 from watchkeeper.server.aggregation.discovery import RemoteDiscovery
+from watchkeeper.server.aggregation.openapi import Documents, RemoteOpenAPI
 from watchkeeper.server.aggregation.passing import Limits
 from watchkeeper.server.aggregation.proxy import Proxy
 from watchkeeper.server.aggregation.remote import Remote
@@ -22,9 +23,14 @@ class Remotes:
     """A `Remote` for each APIService that names a Service, and who answers the requests for it."""
 
     def __init__(
-        self, settings: AggregationSettings, resolver: ServiceResolver, tell: Callable[[str, bytes], None]
+        self,
+        settings: AggregationSettings,
+        resolver: ServiceResolver,
+        tell: Callable[[str, bytes], None],
+        documents: Documents,
     ) -> None:
-        """`tell` is called with the name of an APIService and what discovery has of its version.
+        """`tell` is called with the name of an APIService and what discovery has of its version, `documents` tell
+        of their OpenAPI documents.
 
         Raises StartupError for a certificate that cannot be shown.
         """
@@ -32,6 +38,7 @@ class Remotes:
         self._proxies: dict[str, Proxy] = {}
         self._tasks = TaskOwner("aggregator")
         self._discovery = RemoteDiscovery(tell, self._tasks)
+        self._openapi = RemoteOpenAPI(documents, self._tasks)
         self._limits = Limits(settings.request_timeout, settings.reject_redirects)
         self._certificate: ClientCertificate | None = None
         if settings.certificate is not None and settings.key is not None:
@@ -50,6 +57,7 @@ class Remotes:
             proxy = self._proxies[name] = Proxy(remote, self._tasks, self._limits)
         proxy.remote.take(service)
         self._discovery.put(proxy.remote)
+        self._openapi.put(proxy.remote, proxy.handle)
         return proxy.handle
 
     def get(self, name: str) -> Remote | None:
@@ -62,6 +70,7 @@ class Remotes:
         proxy = self._proxies.pop(name, None)
         if proxy is not None:
             self._discovery.remove(name)
+            self._openapi.remove(name)
             proxy.remote.close()
 
     def _renew(self) -> None:

@@ -1,0 +1,171 @@
+"""The OpenAPI documents of other API servers: fetched every minute, and told of with those of this server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import orjson
+
+from watchkeeper.aio.backoff import Backoff
+from watchkeeper.aio.http_client import ResolveError
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.endpoints.response import PathHandler
+from watchkeeper.meta.gvk import GroupVersion
+from watchkeeper.request.user import User
+from watchkeeper.server.aggregation.fetch import Fetched, FetchError, fetch
+from watchkeeper.server.aggregation.remote import Remote
+from watchkeeper.server.aggregation.transport import Unusable
+
+log = logging.getLogger(__name__)
+
+REFRESH_SECONDS = 60.0
+SETTLE_SECONDS = 1.0
+"""How long a change is waited with, for others that come with it."""
+_MAX_FAILED_SECONDS = 3600.0
+_SECONDS = 60.0
+_MAX_BYTES = 32 * 1024 * 1024
+_AGGREGATOR = User("system:aggregator")
+
+
+class Documents(Protocol):
+    """Who tells of them (`endpoints.openapi.documents.OpenAPI`)."""
+
+    def set_remote(self, at: GroupVersion, paths: Mapping[str, str], handler: PathHandler) -> None:
+        """Take in where a server has its documents of v3, and who passes requests for these on."""
+        ...
+
+    def set_remote_v2(self, at: GroupVersion, document: Mapping[str, Any] | None) -> None:
+        """Take in a server's document of v2, None for none."""
+        ...
+
+    def remove_remote(self, at: GroupVersion) -> None:
+        """Forget them."""
+        ...
+
+
+class _Failed(Exception):
+    """A document cannot be had; the message says why."""
+
+
+@dataclass(slots=True, eq=False)
+class _Followed:
+    remote: Remote
+    handler: PathHandler
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    failing: bool = True
+    etag: str = ""
+    """Of the document of v2."""
+
+    @property
+    def at(self) -> GroupVersion:
+        return GroupVersion(self.remote.group, self.remote.version)
+
+
+class RemoteOpenAPI:
+    """Fetches the documents behind each remote APIService."""
+
+    def __init__(self, documents: Documents, tasks: TaskOwner) -> None:
+        self._documents = documents
+        self._tasks = tasks
+        self._followed: dict[str, _Followed] = {}
+
+    def __repr__(self) -> str:
+        return f"<RemoteOpenAPI of {', '.join(self._followed) or 'nothing'}>"
+
+    def put(self, remote: Remote, handler: PathHandler) -> None:
+        """Fetch; if that has failed before, at once."""
+        known = self._followed.get(remote.name)
+        if known is None:
+            made = self._followed[remote.name] = _Followed(remote, handler)
+            self._tasks.start(f"openapi of {remote.name}", self._run(made))
+        elif known.failing:
+            known.wake.set()
+
+    def remove(self, name: str) -> None:
+        """Fetch no more; unknown ones are ignored."""
+        known = self._followed.pop(name, None)
+        if known is not None:
+            known.wake.set()
+            self._documents.remove_remote(known.at)
+
+    async def _run(self, followed: _Followed) -> None:
+        backoff = Backoff(initial=REFRESH_SECONDS, limit=_MAX_FAILED_SECONDS, jitter=0)
+        name = followed.remote.name
+        while True:
+            await asyncio.sleep(SETTLE_SECONDS)
+            followed.wake.clear()
+            if self._followed.get(name) is not followed:
+                return
+            followed.failing = not await self._fetch(followed)
+            if not followed.failing:
+                backoff.reset()
+            try:
+                async with asyncio.timeout(backoff.next() if followed.failing else REFRESH_SECONDS):
+                    await followed.wake.wait()
+            except TimeoutError:
+                pass
+
+    async def _fetch(self, followed: _Followed) -> bool:
+        """Fetch the documents; whether both are there that the server has."""
+        well = True
+        for fetching in (self._fetch_v3, self._fetch_v2):
+            try:
+                await fetching(followed)
+            except (_Failed, ValueError) as problem:
+                well = False
+                log.warning("loading OpenAPI spec for %s failed with: %s", followed.remote.name, problem)
+        return well
+
+    def _is_followed(self, followed: _Followed) -> bool:
+        return self._followed.get(followed.remote.name) is followed
+
+    async def _fetch_v3(self, followed: _Followed) -> None:
+        answer = await _ask(followed.remote, "/openapi/v3")
+        if answer.head.status not in (200, 404):
+            raise _Failed("Error, could not get list of group versions for APIService")
+        paths = _paths(orjson.loads(answer.body)) if answer.head.status == 200 else {}
+        if self._is_followed(followed):
+            self._documents.set_remote(followed.at, paths, followed.handler)
+
+    async def _fetch_v2(self, followed: _Followed) -> None:
+        answer = await _ask(followed.remote, "/openapi/v2", followed.etag)
+        if answer.head.status == 304 and followed.etag:
+            return
+        document: Any = None
+        if answer.head.status == 200:
+            document = orjson.loads(answer.body)
+            if not isinstance(document, dict):
+                raise _Failed("it is no OpenAPI document")
+        elif answer.head.status != 404:
+            raise _Failed(f"invalid status code: {answer.head.status}")
+        if self._is_followed(followed):
+            self._documents.set_remote_v2(followed.at, document)
+            followed.etag = answer.header(b"etag")
+
+
+def _paths(index: Any) -> dict[str, str]:
+    """Where the documents are, by what they are about. Raises ValueError for what is no index."""
+    try:
+        return {str(path): str(entry["serverRelativeURL"]) for path, entry in (index.get("paths") or {}).items()}
+    except (AttributeError, KeyError, TypeError):
+        raise ValueError("it is no index of OpenAPI documents") from None
+
+
+async def _ask(remote: Remote, path: str, etag: str = "") -> Fetched:
+    if not remote.available:
+        raise _Failed("service unavailable")
+    headers = [(b"accept", b"application/json")]
+    if etag:
+        headers.append((b"if-none-match", etag.encode("latin-1")))
+    try:
+        async with asyncio.timeout(_SECONDS):
+            place = await remote.locate()
+            return await fetch(remote, place, path, user=_AGGREGATOR, headers=headers, max_bytes=_MAX_BYTES)
+    except (FetchError, ResolveError, Unusable) as problem:
+        raise _Failed(f"error trying to reach service: {problem}") from problem
+    except TimeoutError:
+        raise _Failed("request timed out") from None
