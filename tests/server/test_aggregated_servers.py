@@ -169,3 +169,15 @@ def test_the_index_of_openapi_documents_leads_there(front: Handle, far: Handle) 
         )
         again = http.get("/openapi/v3/apis/far.io/v1", headers={"If-None-Match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_document_of_v2_has_its_paths_and_definitions(front: Handle, far: Handle) -> None:
+    def paths() -> set[str]:
+        return {path for path in front.request("GET", "/openapi/v2")["paths"] if path.startswith("/apis/far.io/")}
+
+    until(lambda: "/apis/far.io/v1/namespaces/{namespace}/lamps/{name}" in paths())
+    mine, theirs = (server.request("GET", "/openapi/v2") for server in (front, far))
+    assert mine["definitions"]["io.far.v1.Lamp"] == theirs["definitions"]["io.far.v1.Lamp"]
+    assert not [name for name in mine["definitions"] if name.endswith("_v2")]
+    with client(front, Accept="application/com.github.proto-openapi.spec.v2@v1.0+protobuf") as http:
+        assert b"A lamp far away." in http.get("/openapi/v2").content

@@ -54,6 +54,10 @@ class BuiltinParts:
         paths = [*plain, *(self._paths_of(group_version) for group_version in sorted(self.resources))]
         return [*paths, *(self._definition(name, None) for name in sorted(self.v2_names))]
 
+    def v2_definition(self, name: str) -> dict[str, Any] | None:
+        """A definition of what is built in, None when there is none of that name."""
+        return definition(name, Dialect.V2) if name in self.v2_names else None
+
     def v3(self, group_version: GroupVersion, custom: Sequence[ResourceInfo], without: Collection[str]) -> list[Part]:
         """What is built in of a document about a group and version that has these custom resources as well.
 

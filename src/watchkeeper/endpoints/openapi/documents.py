@@ -20,6 +20,7 @@ from watchkeeper.endpoints.openapi.custom import CustomVersion, custom_part, def
 from watchkeeper.endpoints.openapi.dialect import Dialect
 from watchkeeper.endpoints.openapi.parts import V2, V2_PROTOBUF, V3, V3_PROTOBUF, Form, Part, Workshop
 from watchkeeper.endpoints.openapi.remote import RemoteDocuments, path_of
+from watchkeeper.endpoints.openapi.remote_v2 import RemoteSpecs
 from watchkeeper.endpoints.response import PathHandler
 from watchkeeper.meta.gvk import GroupVersion
 
@@ -68,6 +69,7 @@ class OpenAPI:
         """Those of the v2 document and of the v3 documents, by path."""
         self._workshop = Workshop()
         self._remote = RemoteDocuments()
+        self._remote_v2 = RemoteSpecs(self._builtin.v2_definition, self._custom_names)
 
     def __repr__(self) -> str:
         return (
@@ -93,24 +95,37 @@ class OpenAPI:
 
     def _forget(self, group_version: GroupVersion) -> None:
         path = path_of(group_version)
-        for key in (V2.name, V2_PROTOBUF.name, "index", path, _in_protobuf(path)):
+        for key in ("index", path, _in_protobuf(path)):
             self._documents.pop(key, None)
             self._parts.pop(key, None)
-        for key in (V2.name, path):
-            self._hashes.pop(key, None)
+        self._hashes.pop(path, None)
+        self._forget_v2()
+
+    def _forget_v2(self) -> None:
+        for key in (V2.name, V2_PROTOBUF.name):
+            self._documents.pop(key, None)
+            self._parts.pop(key, None)
+        self._hashes.pop(V2.name, None)
+
+    def _custom_names(self) -> set[str]:
+        """The definitions of custom kinds."""
+        return {name for served in self._custom.values() for each in served.values() for name in _names(each)}
 
     def set_remote(self, at: GroupVersion, paths: Mapping[str, str], handler: PathHandler) -> None:
         """Take in where another server has its documents of v3, and who passes requests for these on."""
         if self._remote.put(at, paths, handler):
             self._documents.pop("index", None)
 
-    def set_remote_v2(self, at: GroupVersion, document: Mapping[str, Any] | None) -> None:
-        """Take in another server's document of v2, None for none."""
+    def set_remote_v2(self, at: GroupVersion, spec: bytes | None) -> None:
+        """Take in what another server's document of v2 has of a version (`version_spec`), None for nothing."""
+        if self._remote_v2.put(at, spec):
+            self._forget_v2()
 
     def remove_remote(self, at: GroupVersion) -> None:
         """Forget the documents of another server."""
         if self._remote.remove(at):
             self._documents.pop("index", None)
+        self.set_remote_v2(at, None)
 
     def elsewhere(self, path: str) -> PathHandler | None:
         """Who passes requests for /openapi/v3/PATH on, None for what there is here."""
@@ -140,7 +155,8 @@ class OpenAPI:
         found = self._parts.get(V2.name)
         if found is None:
             custom = [self._custom_parts(group_version) for group_version in sorted(self._custom)]
-            found = self._parts[V2.name] = (*self._builtin.v2(), *itertools.chain(*custom))
+            remote = self._remote_v2.parts({*self._builtin.resources, *self._custom})
+            found = self._parts[V2.name] = (*self._builtin.v2(), *itertools.chain(*custom), *remote)
         return found
 
     def _custom_parts(self, group_version: GroupVersion) -> list[Part]:

@@ -13,6 +13,7 @@ import orjson
 from watchkeeper.aio.backoff import Backoff
 from watchkeeper.aio.http_client import ResolveError
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.endpoints.openapi.remote_v2 import version_spec
 from watchkeeper.endpoints.response import PathHandler
 from watchkeeper.meta.gvk import GroupVersion
 from watchkeeper.request.user import User
@@ -38,8 +39,8 @@ class Documents(Protocol):
         """Take in where a server has its documents of v3, and who passes requests for these on."""
         ...
 
-    def set_remote_v2(self, at: GroupVersion, document: Mapping[str, Any] | None) -> None:
-        """Take in a server's document of v2, None for none."""
+    def set_remote_v2(self, at: GroupVersion, spec: bytes | None) -> None:
+        """Take in what a server's document of v2 has of a version (`version_spec`), None for nothing."""
         ...
 
     def remove_remote(self, at: GroupVersion) -> None:
@@ -135,15 +136,13 @@ class RemoteOpenAPI:
         answer = await _ask(followed.remote, "/openapi/v2", followed.etag)
         if answer.head.status == 304 and followed.etag:
             return
-        document: Any = None
+        spec: bytes | None = None
         if answer.head.status == 200:
-            document = orjson.loads(answer.body)
-            if not isinstance(document, dict):
-                raise _Failed("it is no OpenAPI document")
+            spec = await asyncio.to_thread(version_spec, answer.body, followed.at)
         elif answer.head.status != 404:
             raise _Failed(f"invalid status code: {answer.head.status}")
         if self._is_followed(followed):
-            self._documents.set_remote_v2(followed.at, document)
+            self._documents.set_remote_v2(followed.at, spec)
             followed.etag = answer.header(b"etag")
 
 
