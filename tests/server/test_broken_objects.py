@@ -414,3 +414,24 @@ def test_a_webhook_behind_what_cannot_be_read_is_one_that_cannot_be_reached(tmp_
         message = refusal(server, "POST", SECRETS, secret("refused"))["message"]
         assert message.startswith('Internal error occurred: failed calling webhook "a.example.com"')
         assert "/registry/services/specs/default/hook" in message
+
+
+def test_what_tells_of_custom_versions_stays_until_all_definitions_can_be_read(tmp_path: Path) -> None:
+    services = "/apis/apiregistration.k8s.io/v1/apiservices"
+    made = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": "v1.gone.io", "uid": "u", "labels": {"kube-aggregator.kubernetes.io/automanaged": "true"}},
+        "spec": {"group": "gone.io", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1},
+    }
+    broken = "/registry/apiextensions.k8s.io/customresourcedefinitions/broken.io"
+    stored = {broken: b"junk", "/registry/apiregistration.k8s.io/apiservices/v1.gone.io": orjson.dumps(made)}
+    put(tmp_path / "db", stored)
+    with serving(tmp_path) as server:
+        time.sleep(0.5)
+        assert server.request("GET", f"{services}/v1.gone.io")["spec"]["group"] == "gone.io"
+        server.request("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/broken.io", UNSAFE)
+        end = time.monotonic() + 20
+        while not is_gone(server, f"{services}/v1.gone.io"):
+            assert time.monotonic() < end
+            time.sleep(0.05)

@@ -40,6 +40,26 @@ def test_a_failure_is_told_and_the_next_time_comes_all_the_same(caplog: pytest.L
     assert [record.getMessage() for record in caplog.records] == ["cannot put the namespaces right: no answer"]
 
 
+def test_it_can_be_done_at_once() -> None:
+    calls: list[float] = []
+
+    async def run() -> None:
+        clock = ManualClock(start=0.0)
+
+        async def put_right() -> None:
+            calls.append(clock.time())
+
+        upkeep = Upkeep("trust", put_right, every=60.0, clock=clock)
+        upkeep.start()
+        await clock.advance(5)
+        upkeep.now()
+        await clock.advance(60)
+        await upkeep.close()
+
+    asyncio.run(run())
+    assert calls == [5.0, 60.0]
+
+
 async def uid_of(server: Server, resource: str, namespace: str, name: str) -> str:
     """The uid of what is there, "" when nothing is."""
     store = server.assembly.store("", resource)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from watchkeeper.aio.backoff import Backoff
@@ -35,13 +35,18 @@ class ApiRegistration:
         discovery: Discovery,
         ownership: Ownership,
         builtin: frozenset[str],
+        known: Callable[[], Awaitable[None]],
     ) -> None:
-        """`services` knows those that there are; `builtin` names those of what is built in."""
+        """`services` knows those that there are; `builtin` names those of what is built in.
+
+        `known` returns once all custom resources are known: before that nobody can tell which ones are served no more.
+        """
         self._services = services
         self._store = store
         self._discovery = discovery
         self._ownership = ownership
         self._builtin = builtin
+        self._known = known
         self._names: dict[str, None] = {}
         self._wake = asyncio.Event()
         self._tasks = TaskOwner("api-registration")
@@ -91,6 +96,7 @@ class ApiRegistration:
 
     async def _run(self) -> None:
         backoff = Backoff(initial=0.1, limit=30.0)
+        await self._known()
         while True:
             await self._wake.wait()
             self._wake.clear()

@@ -302,6 +302,7 @@ class Assembly:
             self.discovery,
             self.ownership,
             builtin,
+            self.custom.controller.wait_until_all_known,
         )
 
     def availability(self) -> ApiAvailability:

@@ -71,6 +71,7 @@ from watchkeeper.server.service_sharing import is_shared
 from watchkeeper.server.sockets import open_tcp, open_unix
 from watchkeeper.server.start_hooks import hooks_taken
 from watchkeeper.server.storage import check_encryption, open_factory, storage_factory
+from watchkeeper.server.tls import Tls
 from watchkeeper.server.tls_upkeep import TlsUpkeep
 from watchkeeper.server.upkeep import Upkeep
 from watchkeeper.server.version import Version
@@ -127,6 +128,7 @@ class Server:
         self.storage: StorageFactory
         self.assembly: Assembly
         self._certificates: TlsUpkeep | None = None
+        self._own_upkeep: Upkeep | None = None
         self._listener: Listener
 
     def __repr__(self) -> str:
@@ -171,7 +173,7 @@ class Server:
         if self.credentials.files is not None:
             self._certificates = TlsUpkeep(
                 self.credentials.files,
-                lambda tls: self._listener.use(tls.context, tls.authorities),
+                self._use_certificates,
                 renew=self._renew_certificate if self.credentials.own else None,
             )
         self.storage = storage_factory(options)
@@ -277,6 +279,12 @@ class Server:
     def _write_kubeconfig(self, ca_pem: bytes) -> None:
         write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, ca_pem)
 
+    def _use_certificates(self, tls: Tls) -> None:
+        """Take over files that have changed, and let other API servers know whom to trust now."""
+        self._listener.use(tls.context, tls.authorities)
+        if self._own_upkeep is not None:
+            self._own_upkeep.now()
+
     def _renew_certificate(self) -> None:
         """In a thread."""
         made = serving_certificate(self.options.data_dir, self.options.bind)
@@ -286,6 +294,8 @@ class Server:
     def _start_upkeep(self, port: int) -> None:
         """Keep what the API tells of the server itself, and what every cluster begins with, as it has to be."""
         bootstrap = self._make_bootstrap()
+        own_service = functools.partial(self._own_service, bootstrap, port)
+        self._own_upkeep = Upkeep("own service", own_service, every=_OWN_SERVICE_SECONDS)
         availability = self.assembly.availability()
         self.metrics.add(availability.collect)
         for keeper in (
@@ -294,7 +304,7 @@ class Server:
             self.assembly.flow_control(),
             Upkeep("objects of flow control", bootstrap.flow_control, every=_FLOW_CONTROL_SECONDS),
             Upkeep("namespaces", bootstrap.namespaces, every=_NAMESPACES_SECONDS),
-            Upkeep("own service", functools.partial(self._own_service, bootstrap, port), every=_OWN_SERVICE_SECONDS),
+            self._own_upkeep,
         ):
             self._undo.append((repr(keeper), keeper.close))
             keeper.start()

@@ -33,6 +33,10 @@ class Upkeep:
         """Begin; for the first time after one interval, since all is there at the start."""
         self._tasks.start(self._name, self._keep())
 
+    def now(self) -> None:
+        """Do it once at once: what has to be there has changed."""
+        self._tasks.start(f"{self._name}, at once", self._try())
+
     async def close(self) -> None:
         """Keep nothing any more. Idempotent."""
         await self._tasks.close()
@@ -40,7 +44,10 @@ class Upkeep:
     async def _keep(self) -> None:
         while True:
             await self._clock.sleep(self._every)
-            try:
-                await self._put_right()
-            except (ApiError, StorageError) as error:
-                log.warning("cannot put the %s right: %s", self._name, error)
+            await self._try()
+
+    async def _try(self) -> None:
+        try:
+            await self._put_right()
+        except (ApiError, StorageError) as error:
+            log.warning("cannot put the %s right: %s", self._name, error)

@@ -103,6 +103,10 @@ class DefinitionController:
         """Return once all definitions that there are are served, or cannot be because one of them cannot be read."""
         await self._tried.wait()
 
+    async def wait_until_all_known(self) -> None:
+        """Return once all definitions are known, however long some of them cannot be read."""
+        await self._synced.wait()
+
     @property
     def is_synced(self) -> bool:
         """Whether all definitions that there were at the start are served."""
