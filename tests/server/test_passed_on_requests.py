@@ -153,6 +153,14 @@ def test_who_may_not_do_it_is_refused_here(front: Handle) -> None:
     assert 'cannot list resource \\"x\\" in API group \\"far.io\\"' in answer.text
 
 
+def test_what_is_asked_for_elsewhere_is_counted_there(front: Handle) -> None:
+    ask(front, "GET", "/anything")
+    with httpx.Client(base_url=front.url, verify=front.ssl_context()) as http:
+        metrics = http.get("/metrics", headers={"Authorization": f"Bearer {front.token}"}).text
+    assert "anything" not in metrics
+    assert 'apiserver_request_total{verb="GET"' in metrics
+
+
 _sockets: list[ssl.SSLSocket] = []
 
 

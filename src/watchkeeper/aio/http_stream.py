@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ _MAX_HEAD_BYTES = 1 << 20
 _MAX_INTERIM = 16
 """So many answers may come before the real one."""
 _NO_BODY = frozenset({101, 204, 304})
-_CRLF = 2
+_is_chunk_size = re.compile(rb"[0-9A-Fa-f]{1,15}").fullmatch
 _FAREWELL_SECONDS = 1.0
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -137,16 +138,16 @@ class HttpStream:
         while size := await self._chunk_size():
             async for piece in self._counted(size):
                 yield piece
-            await self.reader.readexactly(_CRLF)
+            if await self.reader.readexactly(2) != b"\r\n":
+                raise Malformed("malformed chunked encoding")
         while (await self._line()).strip():
             pass
 
     async def _chunk_size(self) -> int:
         text = (await self._line()).partition(b";")[0].strip()
-        try:
-            return int(text, 16)
-        except ValueError:
-            raise Malformed("invalid byte in chunk length") from None
+        if not _is_chunk_size(text):
+            raise Malformed("invalid byte in chunk length")
+        return int(text, 16)
 
     async def _line(self) -> bytes:
         try:
@@ -196,15 +197,19 @@ def _canonical(name: bytes) -> str:
 def _head(raw: bytes) -> Head:
     first, *lines = raw.rstrip(b"\r\n").split(b"\n")
     parts = first.strip().split(b" ", 2)
-    if len(parts) < 2 or not parts[0].startswith(b"HTTP/1.") or len(parts[1]) != 3 or not parts[1].isdigit():
+    if len(parts) < 2 or not parts[0].startswith(b"HTTP/1.") or not _is_status(parts[1]):
         raise Malformed(f'malformed HTTP response "{first.strip().decode("latin-1")}"')
     headers: list[tuple[bytes, bytes]] = []
     for line in lines:
         name, colon, value = line.partition(b":")
-        if not colon or not name or name != name.strip():
+        if not colon or not name or name != name.strip() or not _may_be_value(value.strip()):
             raise Malformed(f"malformed MIME header line: {line.strip().decode('latin-1')}")
         headers.append((name.lower(), value.strip()))
     return Head(int(parts[1]), tuple(headers), raw)
+
+
+def _is_status(text: bytes) -> bool:
+    return len(text) == 3 and text.isdigit() and text >= b"100"
 
 
 def _leaves_open(head: Head) -> bool:

@@ -177,6 +177,7 @@ class App:
 
     def _handle(self, request: Request) -> Response | Awaitable[Response]:
         if self._served.remote and (handler := self._served.elsewhere(request.path)) is not None:
+            request.passed_on = True
             return handler(request)
         if request.info.is_resource:
             return self.router.route(request)

@@ -43,6 +43,7 @@ class Request:
         "info",
         "method",
         "observer",
+        "passed_on",
         "path",
         "query",
         "receive",
@@ -80,6 +81,8 @@ class Request:
         """Headers of the answer, whatever it is."""
         self.observer: Observer | None = None
         """Who is told how the request is answered."""
+        self.passed_on = False
+        """Whether another server answers it."""
         self._headers: dict[bytes, bytes] | None = None
         self._params: dict[str, list[str]] | None = None
         self._done: list[Callable[[int], None]] = []

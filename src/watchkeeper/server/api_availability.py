@@ -11,7 +11,7 @@ from typing import Any
 from watchkeeper.aio.backoff import Backoff
 from watchkeeper.aio.http_client import ResolveError
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.apis.apiregistration.apiservice import AVAILABLE, available
+from watchkeeper.apis.apiregistration.apiservice import AVAILABLE, DEFAULT_PORT, available
 from watchkeeper.endpoints.metrics import Family, Sample
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
@@ -167,7 +167,7 @@ class ApiAvailability:
 
     async def _judge(self, reference: Object) -> tuple[str, str, str]:
         """The status of the condition, its reason, and its message; nothing when the server itself has to be asked."""
-        namespace, name, port = reference["namespace"], reference["name"], reference["port"]
+        namespace, name, port = reference["namespace"], reference["name"], reference.get("port") or DEFAULT_PORT
         where = f'service/{name} in "{namespace}"'
         service = await self._stored.find_service(namespace, name)
         if service is None:

@@ -47,7 +47,7 @@ class _Route:
 
 
 class RequestMetrics:
-    """Counts and times every request when its answer is out."""
+    """Counts and times every request that is answered here when its answer is out."""
 
     def __init__(self) -> None:
         self._routes: dict[_Key, _Route] = {}
@@ -59,7 +59,7 @@ class RequestMetrics:
         if request.info.long_running:
             self._long_running[key] = self._long_running.get(key, 0) + 1
             request.on_done(partial(self._ended, key))
-        request.on_done(partial(self._done, request.started, key))
+        request.on_done(partial(self._done, request, key))
 
     def _ended(self, key: _Key, status: int) -> None:
         left = self._long_running[key] - 1
@@ -68,7 +68,9 @@ class RequestMetrics:
         else:
             del self._long_running[key]
 
-    def _done(self, started: float, key: _Key, status: int) -> None:
+    def _done(self, request: Request, key: _Key, status: int) -> None:
+        if request.passed_on:
+            return  # whoever answers it counts it; what may be asked for there is not known here
         route = self._routes.get(key)
         if route is None:
             if status in _UNSERVED or len(self._routes) >= _MAX_ROUTES:
@@ -76,7 +78,7 @@ class RequestMetrics:
             route = self._routes[key] = _Route(_labels(key))
         codes = route.codes
         codes[status] = codes.get(status, 0) + 1
-        seconds = asyncio.get_running_loop().time() - started
+        seconds = asyncio.get_running_loop().time() - request.started
         latency = route.latency
         latency.counts[bisect_left(LATENCY_BUCKETS, seconds)] += 1
         latency.total += seconds

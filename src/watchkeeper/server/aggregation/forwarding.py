@@ -137,11 +137,11 @@ def _values(request: Request, wanted: bytes) -> list[bytes]:
     return [value for name, value in request.scope["headers"] if name == wanted]
 
 
-def incoming(headers: Iterable[Header], host: str, *, has_body: bool) -> Headers:
+def incoming(headers: Iterable[Header], host: str, *, has_length: bool) -> Headers:
     """The headers of an answer of `host` for the client. Whoever writes it out adds the date."""
     given = list(headers)
     named = {part.strip() for name, value in given if name == b"connection" for part in value.lower().split(b",")}
-    dropped = _HOP_BY_HOP | _CORS | named | {b"date"} | (set() if has_body else {b"content-length"})
+    dropped = _HOP_BY_HOP | _CORS | named | {b"date"} | (set() if has_length else {b"content-length"})
     kept = [(name, value) for name, value in given if name not in dropped]
     return [(name, _moved(value, host)) if name == b"location" else (name, value) for name, value in kept]
 

@@ -149,8 +149,8 @@ class Passing:
         if self._limits.reject_redirects and 300 <= head.status <= 399 and head.first(b"location"):
             self.close()
             return Response(502, _REDIRECTED, (TEXT,))
-        has_body = head.status not in (204, 304)
-        headers = incoming(head.headers, self._host, has_body=has_body)
+        has_length = head.status not in (204, 304) and not head.chunked
+        headers = incoming(head.headers, self._host, has_length=has_length)
         if head.first(b"cache-control"):
             headers.append(NO_CACHE)  # which stands beside what the other server says
         answer = _Answer(self, stream.body(head, self._request.method), self._deadline)

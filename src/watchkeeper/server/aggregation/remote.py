@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from watchkeeper.apis.apiregistration.apiservice import available
+from watchkeeper.apis.apiregistration.apiservice import DEFAULT_PORT, available
 from watchkeeper.server.aggregation.client_certificate import ClientCertificate
 from watchkeeper.server.aggregation.transport import Place, Transport, Trust
 from watchkeeper.webhook.client_config import ServiceReference
@@ -43,7 +43,9 @@ class Remote:
         reference = spec["service"]
         self.group, self.version = spec.get("group") or "", spec["version"]
         self.priorities = spec["groupPriorityMinimum"], spec["versionPriority"]
-        self.service = ServiceReference(reference["namespace"], reference["name"], reference["port"])
+        self.service = ServiceReference(
+            reference["namespace"], reference["name"], reference.get("port") or DEFAULT_PORT
+        )
         self.available = (available(service) or {}).get("status") == "True"
         trust = Trust(self.service.host, spec.get("caBundle") or "", bool(spec.get("insecureSkipTLSVerify")))
         if self._transport is None or self._transport.trust != trust:
