@@ -11,6 +11,8 @@ import pytest
 
 from watchkeeper.endpoints.app import App
 from watchkeeper.endpoints.response import Response
+from watchkeeper.endpoints.router import Router
+from watchkeeper.endpoints.scope import ServedTable
 from watchkeeper.meta import errors
 from watchkeeper.request.request import Request
 
@@ -50,7 +52,7 @@ def answer_of(handler: Any, query: str = "timeout=100ms") -> tuple[dict[str, Any
 
     path = "/api/v1/namespaces/default/pods"
     scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": []}
-    app = App(filters=[apply], router=None, paths={}, request_timeout=0.1)  # type: ignore[arg-type]
+    app = App(filters=[apply], router=Router(ServedTable()), paths={}, request_timeout=0.1)
     asyncio.run(app(scope, receive, send))
     return {**sent[0], "headers": dict(sent[0]["headers"])}, sent[1]["body"]
 
