@@ -9,6 +9,7 @@ from typing import Any
 
 from watchkeeper.apis.behavior import Behaviors, KindBehavior, PartHooks
 from watchkeeper.apis.catalog import ResourceInfo
+from watchkeeper.meta.field import FieldError
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.events import EventStore
 from watchkeeper.registry.namespaces import (
@@ -210,6 +211,5 @@ class PartStrategy(StatusStrategy):
         """As the kind says."""
         self.hooks.prepare(obj, old)
 
-    def validate_update(self, obj: Object, old: Object) -> list[Any]:
-        """As the kind says."""
+    def _update_errors(self, obj: Object, old: Object, *, sound: bool) -> list[FieldError]:
         return self.hooks.validate(obj, old)
