@@ -9,6 +9,7 @@ from pathlib import Path
 from watchkeeper.runtime.x509 import authorities
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.http.peer import Authorities
+from watchkeeper.server.openssl import prefer_fast_ciphers
 from watchkeeper.server.tls_authorities import name_authorities
 from watchkeeper.server.tls_files import NamedPair, TlsFiles
 from watchkeeper.server.tls_names import Candidate, Choice, choose_by_name, read_certificate
@@ -68,6 +69,7 @@ def server_context(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(_TLS12_CIPHERS)
+    prefer_fast_ciphers(context)
     context.set_alpn_protocols(["http/1.1"])
     # One ticket per handshake lets a client resume; more would only cost bytes.
     context.num_tickets = 1
