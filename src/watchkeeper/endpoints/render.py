@@ -107,8 +107,12 @@ class Renderer:
         if not items:
             return b""
         if self.scope.is_hub:
-            joined = self._separator.join([item.tail for item in items])
-            return (self.item_head if first else self._separator) + joined
+            tails = [item.tail for item in items]
+            if first:
+                tails[0] = self.item_head + tails[0]
+            else:
+                tails.insert(0, b"")
+            return self._separator.join(tails)
         joined = b",".join([self._item(item) for item in items])
         return joined if first else b"," + joined
 
