@@ -167,6 +167,24 @@ def test_what_is_refused_after_all_stays_with_whom_it_was() -> None:
     on_two(scenario)
 
 
+def test_what_is_given_and_what_is_refused_is_counted() -> None:
+    async def scenario(one: Node, two: Node) -> None:
+        ports = [{"name": "a", "port": 80, "nodePort": 30001}]
+        await one.create("first", clusterIP="10.1.0.5", ports=ports)
+        with pytest.raises(ApiError, match="already allocated"):
+            await two.create("second", clusterIP="10.1.0.5")
+        with pytest.raises(ApiError, match="already allocated"):
+            await two.create("second", ports=ports)
+        addresses, network = two.allocator.address_counts, "10.1.0.0/24"
+        assert addresses.taken == {(network, "static"): 0, (network, "dynamic"): 1}
+        assert addresses.failed == {(network, "static"): 1}
+        assert sum(addresses.latencies[network].counts) == 1
+        assert two.allocator.ports.counts.taken["", "static"] == 0
+        assert two.allocator.ports.counts.failed == {("", "static"): 1}
+
+    on_two(scenario)
+
+
 def test_an_address_has_one_object_however_it_is_written() -> None:
     async def scenario(one: Node, two: Node) -> None:
         assert await one.reservations.reserve_address("FD00::00:5", "n", "s")

@@ -197,8 +197,8 @@ class AddressSpace:
         self._holders[number] = holder
         self._counts.took(network, STATIC, perf_counter() - started)
 
-    def take_any(self, holder: str) -> str:
-        """Take any address. Raises Full."""
+    def take_any(self, holder: str, *, final: bool = True) -> str:
+        """Take any address; it has yet to be reserved, unless that is `final`. Raises Full."""
         for each in self._networks:
             if each.ready:
                 started = perf_counter()
@@ -207,7 +207,10 @@ class AddressSpace:
                 except Full:
                     self._counts.failed[str(each.network), DYNAMIC] += 1
                     continue
-                self._counts.took(str(each.network), DYNAMIC, perf_counter() - started)
+                if final:
+                    self._counts.took(str(each.network), DYNAMIC, perf_counter() - started)
+                else:
+                    self._counts.taken[str(each.network), DYNAMIC] += 1
                 return str(found)
         raise Full("range is full")
 

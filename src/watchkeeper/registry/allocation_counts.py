@@ -24,8 +24,12 @@ class AllocationCounts:
         return f"<AllocationCounts: {self.taken.total()} taken, {self.failed.total()} failed>"
 
     def took(self, source: str, scope: str, seconds: float) -> None:
-        """One more was taken."""
+        """One more was taken, for good."""
         self.taken[source, scope] += 1
+        self.lasted(source, seconds)
+
+    def lasted(self, source: str, seconds: float) -> None:
+        """It took so long until one was taken for good."""
         latency = self.latencies.get(source)
         if latency is None:
             latency = self.latencies[source] = Histogram(_BUCKETS)

@@ -360,10 +360,15 @@ class ServiceAllocator:
         space.record(number)
         transaction.taken.remove(text)
         transaction.chosen.discard(text)
-        other = space.take_any(transaction.holder)
+        other = space.take_any(transaction.holder, final=False)
         transaction.taken.append(other)
         transaction.chosen.add(other)
         return other
+
+    def reserved(self, text: str, seconds: float) -> None:
+        """An address was reserved, which took so long."""
+        for space, number in self._located([text]):
+            self.address_counts.lasted(space.network_of(number), seconds)
 
     def refuse(self, text: str) -> None:
         """An address that was asked for by name turned out to be somebody else's."""
@@ -427,7 +432,7 @@ class ServiceAllocator:
             if nameless:
                 raise Refused(_UNNAMED.format(record_name(text or _any_address(space, transaction.holder))))
             if not text:
-                text = space.take_any(transaction.holder)
+                text = space.take_any(transaction.holder, final=self.arbiter is None)
                 transaction.chosen.add(text)
         except Full as error:
             raise errors.internal_error(f'failed to allocate a serviceIP for Service "{name}": {error}') from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.meta import errors
@@ -39,8 +40,10 @@ async def secure(transaction: ServiceTransaction, arbiter: Arbiter) -> None:
 async def _secure_address(transaction: ServiceTransaction, arbiter: Arbiter, address: str) -> None:
     meta, spec = transaction.service["metadata"], transaction.service["spec"]
     namespace, name = meta.get("namespace", ""), meta.get("name", "")
+    started = perf_counter()
     for _ in range(_ATTEMPTS):
         if await arbiter.reserve_address(address, namespace, name):
+            transaction.allocator.reserved(address, perf_counter() - started)
             transaction.reserved.addresses.append(address)
             return
         if address not in transaction.chosen:
