@@ -67,7 +67,7 @@ class Node:
             if info.gvr.resource in ("services", "ipaddresses", "endpoints"):
                 self.registry.store(info)
 
-    async def tell(self, regarding: Object, reason: str, action: str, note: str) -> None:
+    def tell(self, regarding: Object, reason: str, action: str, note: str) -> None:
         self.told.append((regarding["kind"], reason, action, note))
 
     async def create(self, name: str, **spec: Any) -> None:

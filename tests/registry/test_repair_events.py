@@ -9,7 +9,7 @@ from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.kv.memory import MemoryKV
 from watchkeeper.registry.builtin import BuiltinRegistry
-from watchkeeper.registry.repair_events import EVENTS, SERIES_SECONDS, RepairEvents
+from watchkeeper.registry.repair_events import ADDRESS_CONTROLLER, EVENTS, SERIES_SECONDS, RepairEvents
 from watchkeeper.server.ownership import Ownership
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.interface import ListOptions
@@ -31,9 +31,12 @@ class Told:
             scheme, builtin_behaviors(), lambda spec: Store(self.kv, JsonCodec(spec.kind), spec.prefix)
         )
         self.registry.store(next(info for info in resources() if info.gvr.resource == "events" and not info.gvr.group))
-        self.events = RepairEvents(self.registry.find, Ownership(scheme).created, scheme.to_hub, self.clock)
+        self.events = RepairEvents(
+            ADDRESS_CONTROLLER, self.registry.find, Ownership(scheme).created, scheme.to_hub, self.clock
+        )
 
     async def found(self) -> list[Any]:
+        await self.events.settle()
         store = self.registry.find(EVENTS)
         return [item.data() for item in (await store.storage.get_list(f"{store.prefix}/", ListOptions())).items]
 
@@ -41,8 +44,8 @@ class Told:
 def test_events_are_those_of_kube_apiserver() -> None:
     async def main() -> list[Any]:
         told = Told()
-        await told.events.tell(SERVICE, "ClusterIPNotAllocated", "ClusterIPAllocation", "x is not allocated")
-        await told.events.tell(ADDRESS, "IPAddressNotAllocated", "IPAddressAllocation", "y has leaked")
+        told.events.tell(SERVICE, "ClusterIPNotAllocated", "ClusterIPAllocation", "x is not allocated")
+        told.events.tell(ADDRESS, "IPAddressNotAllocated", "IPAddressAllocation", "y has leaked")
         return await told.found()
 
     address, service = asyncio.run(main())
@@ -65,7 +68,7 @@ def test_the_same_is_told_again_after_a_while_only() -> None:
         counts = []
         for seconds in (0.0, 1.0, SERIES_SECONDS + 1):
             await told.clock.advance(seconds)
-            await told.events.tell(SERVICE, "ClusterIPNotAllocated", "ClusterIPAllocation", "x")
+            told.events.tell(SERVICE, "ClusterIPNotAllocated", "ClusterIPAllocation", "x")
             counts.append(len(await told.found()))
         return counts
 

@@ -52,7 +52,14 @@ class Node:
         )
         self.records = AddressRecords(self.allocator, self.addresses_repair)
         self.services = FollowedServices(self.allocator, self.addresses_repair)
-        self.repair = ServiceRepair(self.registry.find, self.reservations, self.addresses_repair, self.clock)
+        self.told: list[tuple[str, str, str]] = []
+        self.repair = ServiceRepair(
+            self.registry.find, self.reservations, self.addresses_repair, self.clock, tell=self.tell
+        )
+
+    def tell(self, regarding: Object, reason: str, action: str, note: str) -> None:
+        assert action == "PortAllocation"
+        self.told.append((regarding["metadata"]["name"], reason, note))
 
     async def begin(self, name: str, **spec: Any) -> tuple[Object, Any]:
         obj = service(name, **spec)
@@ -163,6 +170,26 @@ def test_what_is_refused_after_all_stays_with_whom_it_was() -> None:
         assert (held("10.1.0.5"), two.allocator.ports.holder(30001)) == ("first", "first")
         two.allocator.remove(first)
         assert (held("10.1.0.5"), two.allocator.ports.holder(30001)) == (None, None)
+
+    on_two(scenario)
+
+
+def test_node_ports_that_are_not_as_they_have_to_be_are_told() -> None:
+    async def scenario(one: Node, two: Node) -> None:
+        ports = [{"name": "a", "port": 80, "nodePort": 30001}]
+        await one.create("a", ports=ports)
+        await one.repair.round()
+        assert one.told == []
+        for name, port in (("b", 30001), ("c", 30002), ("d", 10)):
+            other = service(name, ports=[{"name": "a", "port": 80, "nodePort": port}])
+            await one.registry.find(SERVICES).storage.create(f"/registry/services/specs/n/{name}", other)
+        await one.repair.round()
+        first, last = PORTS
+        assert one.told == [
+            ("b", "PortAlreadyAllocated", "Port 30001 was assigned to multiple services; please recreate service"),
+            ("c", "PortNotAllocated", "Port 30002 is not allocated; repairing"),
+            ("d", "PortOutOfRange", f"Port 10 is not within the port range {first}-{last}; please recreate service"),
+        ]
 
     on_two(scenario)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,7 +36,7 @@ from watchkeeper.storage.interface import ListOptions
 log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
-Tell = Callable[[Object, str, str, str], Awaitable[None]]
+Tell = Callable[[Object, str, str, str], None]
 """Makes an Event: about what, its reason, its action, and a note."""
 Owner = tuple[str, str]
 """The namespace and the name of a Service."""
@@ -266,7 +266,7 @@ class AddressRepair:
             return
         service = await self._get(SERVICES, "/".join(filter(None, owner)))
         if service is not None:
-            await self._make_event(service, reason, "ClusterIPAllocation", note)
+            self._make_event(service, reason, "ClusterIPAllocation", note)
 
     async def _tell_of_record(self, record: Object) -> None:
         """Tell why an IPAddress is deleted."""
@@ -285,7 +285,7 @@ class AddressRepair:
         else:
             reason = "IPAddressWrongReference"
             note = f"IPAddress: {address} for Service {'/'.join(owner)} has a wrong reference; cleaning up"
-        await self._make_event(record, reason, "IPAddressAllocation", note)
+        self._make_event(record, reason, "IPAddressAllocation", note)
 
     async def _delete(self, address: str, uid: str) -> None:
         try:

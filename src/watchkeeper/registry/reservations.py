@@ -62,6 +62,11 @@ class SharedReservations:
     def __repr__(self) -> str:
         return f"<SharedReservations: {len(self._releasing)} being released>"
 
+    @property
+    def port_range(self) -> tuple[int, int]:
+        """The first and the last node port."""
+        return self._first, self._last
+
     # -- addresses ------------------------------------------------------------------------------------------------
 
     async def reserve_address(self, address: str, namespace: str, service: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from watchkeeper.aio.clock import Clock
 from watchkeeper.meta.gvk import GroupResource
-from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, AddressRepair
+from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, AddressRepair, Tell
 from watchkeeper.registry.allocators import all_ports
 from watchkeeper.registry.reservations import SharedReservations
 from watchkeeper.registry.store import Store
@@ -38,11 +38,14 @@ class ServiceRepair:
         reservations: SharedReservations,
         addresses: AddressRepair,
         clock: Clock,
+        tell: Tell | None = None,
     ) -> None:
+        """`tell` makes Events of node ports that are not as they have to be; without it nobody is told."""
         self._find = find
         self._reservations = reservations
         self._addresses = addresses
         self._clock = clock
+        self._make_event = tell
         self._unused_ports: Counter[int] = Counter()
 
     def __repr__(self) -> str:
@@ -66,12 +69,33 @@ class ServiceRepair:
         ports = await self._reservations.ports()
         addresses = await self._list(ADDRESSES)
         services = await self._list(SERVICES)
-        used = {port for service in services for port in all_ports(service.get("spec") or {})}
+        used = self._used(services, ports)
         gone = _found_again(self._unused_ports, ports - used)
         if gone:
             log.warning("node ports that no Service has are free again: %s", sorted(gone))
         await self._reservations.correct_ports(missing=used - ports, unused=gone)
         await self._addresses.compare(addresses, services)
+
+    def _used(self, services: list[Object], reserved: set[int]) -> set[int]:
+        """The node ports that Services have; what is wrong with them is told."""
+        first, last = self._reservations.port_range
+        used: set[int] = set()
+        for service in services:
+            for port in dict.fromkeys(all_ports(service.get("spec") or {})):
+                if not first <= port <= last:
+                    why = f"Port {port} is not within the port range {first}-{last}; please recreate service"
+                    self._tell(service, "PortOutOfRange", why)
+                elif port in used:
+                    why = f"Port {port} was assigned to multiple services; please recreate service"
+                    self._tell(service, "PortAlreadyAllocated", why)
+                elif port not in reserved:
+                    self._tell(service, "PortNotAllocated", f"Port {port} is not allocated; repairing")
+                used.add(port)
+        return used
+
+    def _tell(self, service: Object, reason: str, note: str) -> None:
+        if self._make_event is not None:
+            self._make_event(service, reason, "PortAllocation", note)
 
     async def _list(self, resource: GroupResource) -> list[Object]:
         store = self._find(resource)

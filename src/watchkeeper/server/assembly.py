@@ -36,11 +36,11 @@ from watchkeeper.endpoints.scope import ServedTable, Services
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.address_records import AddressRecords, FollowedServices
-from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, AddressRepair
+from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, AddressRepair, Tell
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry
 from watchkeeper.registry.issued_certificates import IssuedCertificates
-from watchkeeper.registry.repair_events import RepairEvents
+from watchkeeper.registry.repair_events import ADDRESS_CONTROLLER, PORT_CONTROLLER, RepairEvents
 from watchkeeper.registry.service_families import complete_stored
 from watchkeeper.registry.service_networks import SERVICE_CIDRS, ServiceNetworks
 from watchkeeper.registry.service_records import ServiceRecords
@@ -138,15 +138,14 @@ class Assembly:
         self._resources = ResourceStorage(
             storage, self.scheme, {SERVICES: lambda service: complete_stored(service, self.allocator.families)}
         )
+        self._told: list[RepairEvents] = []
         self._address_repair = AddressRepair(
             lambda resource: self.registry.find(resource),
             self.ownership.created,
             self.allocator,
             SYSTEM_CLOCK,
             reserves=is_shared(storage),
-            tell=RepairEvents(
-                lambda resource: self.registry.find(resource), self.ownership.created, self.scheme.to_hub, SYSTEM_CLOCK
-            ).tell,
+            tell=self._repair_events(ADDRESS_CONTROLLER),
         )
         self._address_records = AddressRecords(self.allocator, self._address_repair)
         self._tasks = TaskOwner("assembly")
@@ -162,6 +161,7 @@ class Assembly:
                 self.allocator,
                 self._address_repair,
                 options.node_ports,
+                self._repair_events(PORT_CONTROLLER),
             )
         else:
             hooks[ADDRESSES] = self._address_records  # they are all written here
@@ -247,6 +247,17 @@ class Assembly:
             self.webhooks.clients,
             read_only=options.read_only,
         )
+
+    def _repair_events(self, controller: str) -> Tell:
+        events = RepairEvents(
+            controller,
+            lambda resource: self.registry.find(resource),
+            self.ownership.created,
+            self.scheme.to_hub,
+            SYSTEM_CLOCK,
+        )
+        self._told.append(events)
+        return events.tell
 
     def paths(self) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
         """The paths that describe what is served: exact ones, and all below a path."""
@@ -393,6 +404,7 @@ class Assembly:
                 self.api_services.close,
                 self.custom.close,
                 self._tasks.close,
+                *(events.close for events in self._told),
                 self.records.close,
                 *([self.sharing.close] if self.sharing is not None else []),
             ]

@@ -8,7 +8,7 @@ from watchkeeper.aio.clock import SYSTEM_CLOCK
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.apis.protobuf import object_of
 from watchkeeper.meta.gvk import GroupResource
-from watchkeeper.registry.address_repair import SERVICES, AddressRepair
+from watchkeeper.registry.address_repair import SERVICES, AddressRepair, Tell
 from watchkeeper.registry.allocators import ServiceAllocator
 from watchkeeper.registry.reservations import RANGE_KIND, RANGES, SharedReservations
 from watchkeeper.registry.service_repair import ServiceRepair
@@ -34,11 +34,12 @@ class ServiceSharing:
         allocator: ServiceAllocator,
         addresses: AddressRepair,
         ports: tuple[int, int],
+        tell: Tell | None = None,
     ) -> None:
-        """`find` gives the store of a resource; `ports`: the first and the last node port."""
+        """`find` gives the store of a resource; `ports`: the first and the last node port; `tell` makes Events."""
         ranges = storage.make(RANGES, JsonCodec(RANGE_KIND, protobuf=object_of))
         self._reservations = SharedReservations(find, ownership.created, ranges, storage.prefix(RANGES), ports)
-        self._repair = ServiceRepair(find, self._reservations, addresses, SYSTEM_CLOCK)
+        self._repair = ServiceRepair(find, self._reservations, addresses, SYSTEM_CLOCK, tell)
         self._tasks = TaskOwner("service-repair")
         allocator.arbiter = self._reservations
 
