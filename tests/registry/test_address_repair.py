@@ -18,6 +18,7 @@ from watchkeeper.registry.address_records import AddressRecords, FollowedService
 from watchkeeper.registry.address_repair import (
     ADDRESSES,
     AGAIN_SECONDS,
+    MISSING_SECONDS,
     RESTORED_SECONDS,
     SERVICES,
     UNUSED_SECONDS,
@@ -203,6 +204,18 @@ def test_an_object_that_was_to_be_a_services_and_tells_of_none_goes_at_once() ->
         await node.record(group="example.com", resource="gateways")
         await node.pass_(0)
         assert await node.found() is None
+
+    run(scenario)
+
+
+def test_a_service_that_is_written_again_has_its_object_again_soon() -> None:
+    async def scenario(node: Node) -> None:
+        await node.create("s", clusterIP=IP)
+        await node.delete()
+        found = await node.registry.find(SERVICES).storage.get("/registry/services/specs/n/s")
+        FollowedServices(node.allocator, node.repair).put(found.data())
+        await node.pass_(MISSING_SECONDS)
+        assert await node.found() is not None
 
     run(scenario)
 

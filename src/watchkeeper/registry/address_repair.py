@@ -127,10 +127,13 @@ class AddressRepair:
 
     def _doubt(self, address: str, seconds: float, owner: Owner, *, unused: str = "") -> None:
         known = self._doubts.get(address)
-        if known is not None and known.unused == unused:
-            return
         now = self._clock.monotonic()
-        self._wait(address, _Doubt(now + seconds, owner, unused, now))
+        since = now
+        if known is not None and known.unused == unused:
+            if known.due <= now + seconds:
+                return
+            since = known.since
+        self._wait(address, _Doubt(now + seconds, owner, unused, since))
 
     def _wait(self, address: str, doubt: _Doubt) -> None:
         self._doubts[address] = doubt
