@@ -17,9 +17,11 @@ from watchkeeper.aio.http_client import HttpAnswer, JsonPoster
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.interface import InvalidToken
 from watchkeeper.authn.jwt.authenticator import JwtAuthenticator
+from watchkeeper.authn.jwt.freshness import fresh_seconds
 from watchkeeper.authn.jwt.issuer import read_issuers
 from watchkeeper.authn.jwt.keys import KeySet, KeysUnavailable
 from watchkeeper.request.user import User
+from watchkeeper.testing.clock import ManualClock
 
 URL = "https://issuer.test"
 KEY = rsa.generate_private_key(65537, 2048)
@@ -41,6 +43,7 @@ class Web:
             f"{URL}/keys": keys,
         }
         self.asked: list[str] = []
+        self.headers: dict[str, str] = {}
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -50,7 +53,8 @@ class Web:
         page = self.pages.get(poster.url)
         if isinstance(page, tuple):
             return HttpAnswer(302, {"location": page[0]}, b"")
-        return HttpAnswer(200 if page is not None else 404, {}, json.dumps(page).encode())
+        headers = self.headers if poster.url.endswith("/keys") else {}
+        return HttpAnswer(200 if page is not None else 404, headers, json.dumps(page).encode())
 
 
 @pytest.fixture
@@ -236,3 +240,45 @@ def test_whoever_goes_away_breaks_nothing_off_for_others(web: Web) -> None:
             await keys.fetch()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, 0),
+        ({"cache-control": "max-age=60"}, 60),
+        ({"cache-control": "public, S-MaxAge=90, max-age=60, no-store"}, 90),
+        ({"cache-control": "max-age=x"}, 0),
+        ({"expires": "Thu, 01 Jan 1970 00:20:00 GMT"}, 200),
+        ({"expires": "Thu, 01 Jan 1970 00:20:00 GMT", "date": "Thu, 01 Jan 1970 00:19:00 GMT"}, 60),
+        ({"expires": "0", "last-modified": "Thu, 01 Jan 1970 00:00:00 GMT"}, 100),
+        ({"last-modified": "Wed, 01 Jan 1969 00:00:00 GMT"}, 86400),
+        ({"last-modified": "yesterday", "expires": "Thu, 01 Jan 1970 00:20:00 GMT"}, 0),
+        ({"expires": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0),
+    ],
+)
+def test_how_long_keys_hold_is_what_the_issuer_says(headers: dict[str, str], seconds: float) -> None:
+    assert fresh_seconds(headers, 1000.0) == seconds
+
+
+@pytest.mark.parametrize(("headers", "fetches"), [({}, 2), ({"cache-control": "max-age=3600"}, 1),
+                                                  ({"cache-control": "max-age=20"}, 2)])  # fmt: skip
+def test_keys_that_hold_are_not_fetched_again(web: Web, headers: dict[str, str], fetches: int) -> None:
+    async def run() -> None:
+        clock = ManualClock()
+        authenticator = JwtAuthenticator(clock)
+        await authenticator.replace([ISSUER])
+        web.headers = headers
+        for key in ("one", "two"):
+            pending = authenticator.authenticate_token(token(headers={"kid": key}))
+            assert pending is not None
+            task = asyncio.ensure_future(pending)
+            while not task.done():
+                await clock.advance(1)
+                await asyncio.sleep(0)
+            if key == "two":
+                assert str(task.exception()) == UNSIGNED
+        await authenticator.close()
+
+    asyncio.run(run())
+    assert web.asked.count(f"{URL}/keys") == fetches

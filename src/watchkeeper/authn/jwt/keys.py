@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.http_client import HttpAnswer
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.jwt.fetching import Fetcher, FetchError
+from watchkeeper.authn.jwt.freshness import fresh_seconds
 from watchkeeper.authn.jwt.go_values import field_of
 from watchkeeper.authn.jwt.issuer import Issuer
 from watchkeeper.authn.jwt.key_set import Key, KeySetError, read_key_set
@@ -22,6 +24,8 @@ RETRY_SECONDS = 10.0
 """How long after an attempt to find an issuer's keys the next one comes."""
 _REFETCH_SECONDS = 1.0
 """So long it takes at least until keys are fetched again, whatever tokens name: anybody can name anything."""
+_SKEW_SECONDS = 30.0
+"""So long before the keys expire there may be others already."""
 _WELL_KNOWN = "/.well-known/openid-configuration"
 _SHOWN_BYTES = 512
 
@@ -43,6 +47,7 @@ class KeySet:
         self._keys: list[Key] = []
         self._fetching: asyncio.Task[str] | None = None
         self._fetched_at: float | None = None
+        self._fresh_until = -math.inf
         self.fetches: dict[str, float] = {}
         """When keys were last fetched, in seconds since 1970, by whether that was a `success` or a `failure`."""
         self.digest = ""
@@ -89,6 +94,10 @@ class KeySet:
         """The known keys of a name; all where a token names none."""
         return [key for key in self._keys if not name or key.name == name]
 
+    def are_fresh(self) -> bool:
+        """Whether the issuer has said that the keys will hold for a while yet, so that there can be no others."""
+        return self._clock.monotonic() + _SKEW_SECONDS <= self._fresh_until
+
     async def fetch(self) -> None:
         """Fetch the keys, after a while if that was done just now; several wait together. Raises KeysUnavailable."""
         if self._fetching is None:
@@ -119,6 +128,7 @@ class KeySet:
             self.fetches["success"] = self._clock.time()
             self.digest = hashlib.sha256(answer.body).hexdigest()
             self._keys = keys
+            self._fresh_until = self._clock.monotonic() + fresh_seconds(answer.headers, self._clock.time())
             return ""
         finally:
             self._fetched_at = self._clock.monotonic()

@@ -122,6 +122,8 @@ async def _verify(token: str, header: dict[str, Any], keys: KeySet) -> None:
         raise failed
     if _is_signed(token, header["alg"], keys.find(key_id)):
         return
+    if keys.are_fresh():
+        raise failed
     try:
         await keys.fetch()
     except KeysUnavailable as error:
