@@ -212,6 +212,8 @@ def test_a_backend_that_fails_is_asked_again(judge: Judge, judged: Handle) -> No
     assert refusal(judged, "default", pod("never", "no")) == (
         'pods "never" is forbidden: the server could not find the requested resource'
     )
+    judge.statuses[:] = [403]
+    assert refusal(judged, "default", pod("never", "passed on")) == "broken"
     judge.statuses.clear()
 
 
