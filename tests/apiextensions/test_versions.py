@@ -138,6 +138,21 @@ def test_without_conversion_an_object_reads_the_same_in_each_version(api: Any, k
     assert (wrong.status, "does not match the expected API version" in wrong.body["message"]) == (400, True)
 
 
+def test_a_write_that_changes_nothing_writes_nothing_where_the_storage_version_has_defaults_of_its_own(
+    api: Any, kit: Any
+) -> None:
+    old = kit.obj(size={"type": "integer"})
+    new = kit.obj(size={"type": "integer"}, level={"type": "string", "default": "Low"})
+    one = api.install(kit.version("v1", old, storage=False), kit.version("v2", new))
+    made = api.call("POST", one, api.widget("a", {"size": 1})).body
+    same = api.call("PATCH", f"{one}/a", {"spec": {"size": 1}}, MERGE).body
+    assert same["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    tried = api.call("PATCH", f"{one}/a?dryRun=All", {"spec": {"size": 2}}, MERGE).body
+    assert (tried["spec"], tried["metadata"]["resourceVersion"]) == ({"size": 2}, made["metadata"]["resourceVersion"])
+    changed = api.call("PATCH", f"{one}/a", {"spec": {"size": 2}}, MERGE).body
+    assert changed["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+
+
 def test_the_storage_version_can_change_and_old_objects_still_read(api: Any, kit: Any) -> None:
     spec = kit.obj(size={"type": "integer"})
     one = api.install(kit.version("v1", spec), kit.version("v2", spec, storage=False))

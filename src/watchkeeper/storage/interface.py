@@ -292,6 +292,7 @@ class UpdateOptions:
     `suggestion`: a state known from a cache. It spares a read; whenever anything fails on it, or the write finds the
     object changed, the latest state is read and tried again before an error is returned.
     `settled`: the new state is found valid as a whole (`StoredObject.settled`); `keeps_settled`: if the old one was.
+    `exact`: whether anything changes is for the stored bytes to tell, not for what a cache shows of them.
     """
 
     ignore_not_found: bool = False
@@ -300,6 +301,7 @@ class UpdateOptions:
     ttl: int = 0
     settled: bool = False
     keeps_settled: bool = False
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

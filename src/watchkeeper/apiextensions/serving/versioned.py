@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -272,6 +273,9 @@ class VersionedStorage:
             obj = await new if isinstance(new, Awaitable) else new
             return await self._to_storage(obj)
 
+        if self._stored.fills_in:
+            # This version may not know what reading has filled in: without it, nothing need have changed.
+            options = replace(options, exact=True)
         return await self._show_one(await self.base.guaranteed_update(key, attempt, options))
 
     async def delete(self, key: str, options: DeleteOptions = DeleteOptions()) -> StoredObject:

@@ -272,7 +272,7 @@ class Cacher:
         """Passed on, with what is cached as the suggestion."""
         if not self.feed.is_ready:
             await self._before_write()
-        suggestion = self._suggestion(key)
+        suggestion = self._suggestion(key) if not options.exact else None
         if suggestion is not None:
             options = UpdateOptions(
                 ignore_not_found=options.ignore_not_found,
