@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-import pytest
 
-from watchkeeper.apiextensions.conversion.none import NoneConverter
 from watchkeeper.apiextensions.serving.codec import CustomCodec
 from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.meta.gvk import GroupVersionKind
@@ -17,31 +15,21 @@ MERGE = "application/merge-patch+json"
 STORED = {"apiVersion": "example.io/v2", "kind": "Widget", "metadata": {"name": "a", "generation": 1}, "spec": {}}
 
 
-class Elsewhere:
-    """A converter that somebody else has to be asked for."""
-
-    is_local = False
-
-    def convert_nowait(self, objects: Any, to: Any) -> Any:
-        raise RuntimeError("a webhook takes time")
-
-
 def defaulting(name: str) -> dict[str, Any]:
     fields = {field: {"type": "boolean"} for field in ("v1", "v2")}
     fields[name] = {"type": "boolean", "default": True}  # type: ignore[dict-item]
     return {"type": "object", "properties": {"spec": {"type": "object", "default": {}, "properties": fields}}}
 
 
-def codec(converter: Any) -> CustomCodec:
+def codec() -> CustomCodec:
     kinds = {name: GroupVersionKind("example.io", name, "Widget") for name in ("v1", "v2")}
     versions = {name: CompiledVersion(gvk, orjson.dumps(defaulting(name))) for name, gvk in kinds.items()}
-    return CustomCodec(kinds["v2"], versions, converter)
+    return CustomCodec(kinds["v2"], versions)
 
 
-@pytest.mark.parametrize("converter", [NoneConverter(), Elsewhere()])
-def test_the_order_of_what_is_stored_does_not_matter(converter: Any) -> None:
+def test_the_order_of_what_is_stored_does_not_matter() -> None:
     for value in (orjson.dumps(STORED), orjson.dumps(dict(reversed(STORED.items())))):
-        read = codec(converter).stored("/a", value, 7).data()
+        read = codec().stored("/a", value, 7).data()
         assert read == {
             **STORED,
             "metadata": {"name": "a", "generation": 1, "resourceVersion": "7"},
@@ -49,15 +37,14 @@ def test_the_order_of_what_is_stored_does_not_matter(converter: Any) -> None:
         }
 
 
-@pytest.mark.parametrize(("converter", "version"), [(NoneConverter(), "v2"), (Elsewhere(), "v1")])
-def test_an_object_of_an_older_version_has_the_defaults_of_that_one(converter: Any, version: str) -> None:
+def test_an_object_of_an_older_version_has_the_defaults_of_that_one() -> None:
     old = {**STORED, "apiVersion": "example.io/v1"}
-    read = codec(converter).stored("/a", orjson.dumps(old), 7).data()
-    assert (read["apiVersion"], read["spec"]) == (f"example.io/{version}", {"v1": True})
+    read = codec().stored("/a", orjson.dumps(old), 7).data()
+    assert (read["apiVersion"], read["spec"]) == ("example.io/v1", {"v1": True})
 
 
 def test_what_is_written_is_shown_as_it_will_be_read() -> None:
-    found = codec(NoneConverter())
+    found = codec()
     body = found.body(STORED)
     shown, attributes = found.shown(STORED, body)
     assert b'"v2"' not in body
@@ -104,3 +91,27 @@ def test_a_resource_within_that_has_something_else_for_metadata_is_told_at_each_
     for version in ("v1", "v2"):
         found = api.call("GET", f"{api.path(version)}/a").body
         assert (found["message"], found["code"], found.get("reason")) == (why, 500, None)
+
+
+def test_what_only_an_older_version_knows_is_shown_there_until_the_object_is_written(api: Any, kit: Any) -> None:
+    def versions(storage: str) -> list[dict[str, Any]]:
+        old, new = kit.obj(size={"type": "integer"}, gone={"type": "string"}), kit.obj(size={"type": "integer"})
+        return [kit.version("v1", old, storage=storage == "v1"), kit.version("v2", new, storage=storage == "v2")]
+
+    one = api.install(*versions("v1"))
+    two, spec = api.path("v2"), {"size": 1, "gone": "x"}
+    made = api.call("POST", one, api.widget("a", spec)).body
+    definition = f"{DEFINITIONS}/widgets.{api.group}"
+    assert api.call("PATCH", definition, {"spec": {"versions": versions("v2")}}, MERGE).status == 200
+    kit.eventually(lambda: api.call("GET", definition).body["status"]["storedVersions"] == ["v1", "v2"])
+    kit.eventually(
+        lambda: api.call("POST", f"{two}?dryRun=All", api.widget("b", spec, "v2")).body["spec"] == {"size": 1}
+    )
+    assert api.call("GET", f"{one}/a").body["spec"] == spec
+    assert [item["spec"] for item in api.call("GET", one).body["items"]] == [spec]
+    found = api.call("GET", f"{two}/a").body
+    assert (found["apiVersion"], found["spec"]) == (f"{api.group}/v2", {"size": 1})
+    assert [item["spec"] for item in api.call("GET", two).body["items"]] == [{"size": 1}]
+    written = api.call("PATCH", f"{one}/a", {"spec": {"size": 1}}, MERGE).body
+    assert written["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+    assert written["spec"] == {"size": 1}

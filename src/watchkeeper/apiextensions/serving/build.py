@@ -57,13 +57,13 @@ def make_codec(resource: CustomResource) -> CustomCodec:
     paths = storage.selectable
     if resource.converter.is_local:
         paths = tuple(dict.fromkeys(path for v in defined.versions for path in v.selectable))
-    return CustomCodec(defined.gvk(storage.name), versions, resource.converter, selectable_fields(_entries(paths)))
+    return CustomCodec(defined.gvk(storage.name), versions, selectable_fields(_entries(paths)))
 
 
 def _storage_of(resource: CustomResource, version: VersionDefined) -> Interface:
     defined, storage = resource.defined, resource.storage_version
     stored_elsewhere = any(name != storage.name for name in defined.stored_versions)
-    if version.name == storage.name and (resource.converter.is_local or not stored_elsewhere):
+    if version.name == storage.name and not stored_elsewhere:
         return resource.base
     return VersionedStorage(
         resource.base,

@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 
-from watchkeeper.apiextensions.conversion.interface import Converter
 from watchkeeper.apiextensions.schema.embedded import CoercionError
 from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.meta.gvk import GroupVersionKind
@@ -31,20 +30,17 @@ class CustomCodec(GoNumbersCodec):
     """Reads and writes objects of one custom resource at its storage version.
 
     What is read is what the schema of today makes of it, defaults included: that of the version at which it is stored.
-    Objects stored at an older version are then brought to the storage version if that takes nothing but this process.
-    Where a webhook has to be asked they come as they are stored.
+    Objects stored at an older version come as they are stored: what only that version knows it still shows.
     """
 
     def __init__(
         self,
         gvk: GroupVersionKind,
         versions: Mapping[str, CompiledVersion],
-        converter: Converter,
         selectable_fields: SelectableFields | None = None,
     ) -> None:
         """`versions`: all that objects may be stored at, the storage version included."""
         self.versions = versions
-        self._converter = converter
         super().__init__(gvk, selectable_fields)
         self._foreign: dict[str, JsonCodec] = {}
         self._hub = versions[gvk.version]
@@ -65,10 +61,6 @@ class CustomCodec(GoNumbersCodec):
         found = self._version_of(key, obj, revision)
         try:
             obj = found.on_read(obj)
-            if found is not self._hub and self._converter.is_local:
-                obj = self._converter.convert_nowait(obj, self.gvk.group_version)
-                found = self._hub
-                found.prune(obj)
             body = self.read_body(obj)
             stored = StoredObject(key, revision, self._head_of(found.gvk), splice(body, revision), self)
             stored.set_attributes(self.attributes(obj))
