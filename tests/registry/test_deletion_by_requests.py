@@ -92,3 +92,17 @@ def test_a_rehearsal_of_such_a_deletion_answers_with_nothing(
     answer = server.request("DELETE", f"{collection}/dry", options)
     assert answer == {"kind": made["kind"], "apiVersion": made["apiVersion"], "metadata": {}, **expected}
     assert server.request("GET", f"{collection}/dry")["metadata"]["finalizers"] == ["foregroundDeletion"]
+
+
+def test_a_period_that_an_apply_created_an_object_with_stays_unless_it_is_changed(server: Handle) -> None:
+    path = f"{CORE}/configmaps/applied?fieldManager=m"
+    kind: Object = {"apiVersion": "v1", "kind": "ConfigMap"}
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    sent = {**kind, "metadata": {"name": "applied", "deletionGracePeriodSeconds": 5}}
+    made = server.request("PATCH", path, sent, headers=headers)
+    assert made["metadata"]["deletionGracePeriodSeconds"] == 5
+    kept = server.request("PATCH", path, {**kind, "metadata": {"name": "applied"}}, headers=headers)
+    assert kept["metadata"]["deletionGracePeriodSeconds"] == 5
+    with pytest.raises(RequestFailed) as failure:
+        server.request("PATCH", path, {"metadata": {"deletionGracePeriodSeconds": 6}})
+    assert failure.value.status == 422

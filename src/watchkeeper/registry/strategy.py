@@ -364,5 +364,5 @@ def carry_times(meta: Object, old: Object) -> None:
         meta["creationTimestamp"] = old["creationTimestamp"]
     if old.get("deletionTimestamp") is not None:
         meta["deletionTimestamp"] = old["deletionTimestamp"]
-        if old.get("deletionGracePeriodSeconds") is not None and meta.get("deletionGracePeriodSeconds") is None:
-            meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
+    if old.get("deletionGracePeriodSeconds") is not None and meta.get("deletionGracePeriodSeconds") is None:
+        meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
