@@ -276,3 +276,16 @@ def test_an_applied_resource_within_must_say_its_kind_and_version(api: Any, kit:
         answer = apply(api, f"{path}/a", body, "one")
         wrong = f"spec.inner.{name}: Invalid value: null: must be a string"
         assert (answer.status, answer.body["message"]) == (422, f'Widget.{api.group} "a" is invalid: {wrong}')
+
+
+def test_an_applied_status_of_null_is_no_change_where_there_is_none(api: Any, kit: Any) -> None:
+    version = kit.version("v1", subresources={"status": {}})
+    parts = {"type": "object", "properties": {"size": WHOLE}}
+    version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": parts, "status": parts}}}
+    path = api.install(version)
+    api.call("POST", path, api.widget("a", {"size": 1}))
+    answer = apply(api, f"{path}/a/status", {**api.widget("a"), "status": None}, "one")
+    assert owners(answer)["one Apply v1 status"] == {"f:status": {}}
+    assert "status" not in answer.body
+    refused = api.call("PATCH", f"{path}/a/status", {"status": {"size": "x"}}, MERGE)
+    assert refused.status == 422

@@ -123,7 +123,8 @@ class CustomStatusStrategy(CustomStrategy, StatusStrategy):
         obj.clear()
         obj.update(old)
         obj["metadata"] = meta
-        if status is self:
+        if status is self or (status is None and old.get("status") is None):
+            # A null where nothing was is no change, so not held against anybody, and is not shown.
             obj.pop("status", None)
         else:
             obj["status"] = status
