@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 
+_errno = re.compile(r"\[Errno (\d+)\]").search
 DIAL_TIMEOUT = 30.0
 """Seconds, as Go's default transport has them."""
 
@@ -42,7 +44,9 @@ def dial_text(host: str, port: int, problem: OSError) -> str:
     if isinstance(problem, socket.gaierror):
         return f"dial tcp: lookup {host}: no such host"
     # asyncio puts the address into the text of the system, and several attempts into one.
-    text = os.strerror(problem.errno).lower() if problem.errno else str(problem)
+    first = _errno(str(problem))
+    number = problem.errno or (int(first[1]) if first is not None else 0)
+    text = os.strerror(number).lower() if number else str(problem)
     return f"{_where(host, port)}: connect: {text}"
 
 

@@ -6,7 +6,7 @@ import asyncio
 import ssl
 
 from watchkeeper.aio.certificate_names import MISMATCHES, name_problem
-from watchkeeper.aio.dial import dial_text
+from watchkeeper.aio.dial import addresses_of, dial_text
 
 BUFFER_BYTES = 64 * 1024
 """A reader of a connection pauses it while twice as much waits to be read; longer lines cannot be read."""
@@ -34,10 +34,18 @@ async def connect(host: str, port: int, context: ssl.SSLContext | None, server_n
     except ConnectionResetError as problem:
         raise DialError(os_text(problem)) from problem
     except OSError as problem:
-        raise DialError(dial_text(host, port, problem)) from problem
+        raise DialError(dial_text(await _tried(host), port, problem)) from problem
     except ValueError as problem:
         # No name that anybody could have.
         raise DialError(f"dial tcp: lookup {host}: no such host") from problem
+
+
+async def _tried(host: str) -> str:
+    """The address that was tried first; the name itself where it has none."""
+    try:
+        return (await addresses_of(host))[0]
+    except ValueError:
+        return host
 
 
 async def _certificate_problem(
