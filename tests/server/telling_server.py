@@ -23,10 +23,12 @@ class TellingServer(http.server.ThreadingHTTPServer):
         context.load_verify_locations(folder / "ca.crt")
         context.verify_mode = ssl.CERT_OPTIONAL
         self.socket = context.wrap_socket(self.socket, server_side=True)
-        self.left = threading.Event()
-        """Set when somebody has gone who waited for a stream."""
+        self.left: list[str] = []
+        """What those asked for who have gone while they waited for more."""
         self.shown: list[str] = []
         """The names in the certificates that were shown, one for each request."""
+        self.users: list[str] = []
+        """Who asked, as the headers tell."""
         self.connections: set[int] = set()
         """The ports that requests for `x` came from."""
 
@@ -49,6 +51,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _answer(self) -> None:
         path = self.path.partition("?")[0].rpartition("/")[2]
         body = self._body()
+        self.server.users.append(self.headers.get("X-Remote-User", ""))
         if path == "x":
             self.server.connections.add(self.client_address[1])
         certificate = self.connection.getpeercert() or {}  # type: ignore[attr-defined]
@@ -95,7 +98,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             pass
         self.close_connection = True
-        self.server.left.set()
+        self.server.left.append(self.path)
 
     def _up(self) -> None:
         """Another protocol, in which everything comes back."""
@@ -106,7 +109,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         while data := self.connection.recv(1 << 16):
             self.connection.sendall(data.upper())
         self.close_connection = True
-        self.server.left.set()
+        self.server.left.append(self.path)
 
     def _refused(self) -> None:
         self._send(403, b"no\n")

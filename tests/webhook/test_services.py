@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from watchkeeper.aio.http_client import ResolveError
-from watchkeeper.webhook import ServiceReference, ServiceResolver
+from watchkeeper.webhook import OwnServer, ServiceReference, ServiceResolver
 
 SERVICE = ServiceReference("default", "far", 443)
 
 
 def resolver(
-    spec: dict[str, Any] | None, slices: Sequence[dict[str, Any]] | None = None, own: tuple[str, int] | None = None
+    spec: dict[str, Any] | None, slices: Sequence[dict[str, Any]] | None = None, own: OwnServer | None = None
 ) -> ServiceResolver:
     async def find(namespace: str, name: str) -> dict[str, Any] | None:
         return {"spec": spec} if spec is not None else None
@@ -59,7 +59,7 @@ def test_endpoints_of_the_preferred_family_come_first() -> None:
 
 
 def test_the_service_of_the_server_itself_is_where_it_serves() -> None:
-    found = resolver(None, own=("127.0.0.1", 6443))
+    found = resolver(None, own=OwnServer("127.0.0.1", 6443))
     assert asyncio.run(found.resolve(ServiceReference("default", "kubernetes", 443))) == ("127.0.0.1", 6443)
 
 

@@ -6,14 +6,16 @@ import asyncio
 import enum
 import functools
 import logging
+import secrets
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from watchkeeper.admission.rbac_escalation import RbacEscalation
 from watchkeeper.authn.request import RequestAuthenticator
 from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
+from watchkeeper.authn.static_tokens import StaticTokens
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.rbac.authorizer import RbacAuthorizer
 from watchkeeper.authz.rbac.escalation import EscalationCheck
@@ -34,6 +36,7 @@ from watchkeeper.endpoints.handlers.discovery import RootPath
 from watchkeeper.endpoints.router import Router
 from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.request.user import LOOPBACK, SYSTEM_MASTERS, User
 from watchkeeper.server.admission_configuration import load_admission_configuration
 from watchkeeper.server.aggregation.settings import AggregationSettings
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
@@ -78,12 +81,17 @@ from watchkeeper.server.version import Version
 from watchkeeper.server.zpages import Flagz, Statusz
 from watchkeeper.storage.factory import StorageFactory
 
+if TYPE_CHECKING:
+    from watchkeeper.webhook.services import OwnServer
+
 log = logging.getLogger(__name__)
 
 _NAMESPACES_SECONDS = 60.0
 _FLOW_CONTROL_SECONDS = 60.0
 _OWN_SERVICE_SECONDS = 10.0
 """How often what somebody may have changed or deleted is put right."""
+
+_ITSELF = User(LOOPBACK.name, groups=(SYSTEM_MASTERS,))
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 """Who issues service account tokens, and the audience that they are for unless they say otherwise."""
@@ -129,6 +137,8 @@ class Server:
         self.assembly: Assembly
         self._certificates: TlsUpkeep | None = None
         self._own_upkeep: Upkeep | None = None
+        self._own_token = secrets.token_urlsafe(32)
+        """By what the server knows itself where it calls itself, as for webhooks behind its own Service."""
         self._listener: Listener
 
     def __repr__(self) -> str:
@@ -183,7 +193,7 @@ class Server:
         signer = ServiceAccountTokens(
             service_account_key(options.data_dir, options.service_account_signing_key_file), ISSUER
         )
-        tokens = [*self.extensions.tokens, signer]
+        tokens = [*self.extensions.tokens, signer, StaticTokens({self._own_token: _ITSELF})]
         issuers = issuers_of(options, ISSUER, server_id(socket.gethostname().lower(), self.urls[0]))
         if issuers is not None:
             self.metrics.add(issuers.collect)
@@ -273,8 +283,16 @@ class Server:
             endpoints=options.enable_aggregator_routing,
             reject_redirects=options.aggregator_reject_forwarding_redirect,
             request_timeout=options.request_timeout,
-            own=lambda: (_host(options.bind).strip("[]"), port) if options.tls else None,
+            own=lambda: self._reach_itself(port),
         )
+
+    def _reach_itself(self, port: int) -> OwnServer | None:
+        if not self.options.tls:
+            return None
+        from watchkeeper.webhook.services import OwnServer
+
+        host = _host(self.options.bind).strip("[]")
+        return OwnServer(host, port, self.credentials.ca_pem, self._own_token)
 
     def _write_kubeconfig(self, ca_pem: bytes) -> None:
         write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, ca_pem)

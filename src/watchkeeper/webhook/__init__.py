@@ -8,12 +8,13 @@ from watchkeeper.webhook.client import Client, WebhookError
 from watchkeeper.webhook.client_config import ClientConfig, ServiceReference
 from watchkeeper.webhook.clients import Clients
 from watchkeeper.webhook.review import read_review
-from watchkeeper.webhook.services import ServiceResolver
+from watchkeeper.webhook.services import OwnServer, ServiceResolver
 
 __all__ = [
     "Client",
     "ClientConfig",
     "Clients",
+    "OwnServer",
     "ServiceReference",
     "ServiceResolver",
     "WebhookError",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from watchkeeper.aio.http_client import ResolveError
@@ -21,6 +22,18 @@ _OWN = ("default", "kubernetes", 443)
 """The Service of this server itself."""
 
 
+@dataclass(frozen=True, slots=True)
+class OwnServer:
+    """How this server reaches itself."""
+
+    host: str
+    port: int
+    ca_pem: bytes = b""
+    """Who signed its certificate."""
+    token: str = field(default="", repr=False)
+    """By what it knows itself."""
+
+
 class ServiceResolver:
     """Resolves as kube-apiserver does, with or without its aggregator routing."""
 
@@ -28,20 +41,26 @@ class ServiceResolver:
         self,
         find: FindService | None,
         slices: FindSlices | None = None,
-        own: Callable[[], tuple[str, int] | None] = lambda: None,
+        own: Callable[[], OwnServer | None] = lambda: None,
     ) -> None:
         """`find` is None where Services are not known: then the name itself is connected to.
 
-        With `slices` Services are reached at their endpoints. `own` tells where this server itself serves.
+        With `slices` Services are reached at their endpoints. `own` tells how this server reaches itself.
         """
         self._find = find
         self._slices = slices
         self._own = own
 
+    def own(self, service: ServiceReference | None) -> OwnServer | None:
+        """How to reach this server, if the Service is its own."""
+        if service is None or (service.namespace, service.name, service.port) != _OWN:
+            return None
+        return self._own()
+
     async def resolve(self, service: ServiceReference) -> tuple[str, int]:
         """Host and port to connect to. Raises ResolveError."""
-        if (service.namespace, service.name, service.port) == _OWN and (own := self._own()) is not None:
-            return own
+        if (own := self.own(service)) is not None:
+            return own.host, own.port
         if self._find is None:
             return service.host, service.port
         found = await self._find(service.namespace, service.name)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from watchkeeper.webhook.services import OwnServer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,5 +23,5 @@ class AggregationSettings:
     reject_redirects: bool = True
     request_timeout: float = 60.0
     """Seconds that a request may take."""
-    own: Callable[[], tuple[str, int] | None] = lambda: None
-    """Where this server serves, None for nowhere but on a unix socket."""
+    own: Callable[[], OwnServer | None] = lambda: None
+    """How this server reaches itself, None for nowhere but on a unix socket."""
