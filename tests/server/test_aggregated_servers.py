@@ -181,3 +181,21 @@ def test_the_document_of_v2_has_its_paths_and_definitions(front: Handle, far: Ha
     assert not [name for name in mine["definitions"] if name.endswith("_v2")]
     with client(front, Accept="application/com.github.proto-openapi.spec.v2@v1.0+protobuf") as http:
         assert b"A lamp far away." in http.get("/openapi/v2").content
+
+
+def test_a_server_with_a_certificate_of_its_own_choice_reaches_itself(folder: Path) -> None:
+    with far_server(folder) as far:
+        hook = {
+            "name": "own.far.io",
+            "clientConfig": {"service": {"namespace": "default", "name": "kubernetes", "path": "/version"}},
+            "rules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]}
+            ],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        far.request("POST", hooks, {"metadata": {"name": "own"}, "webhooks": [hook]})
+        with client(far) as http:
+            answer = http.post("/api/v1/namespaces/default/configmaps", json={"metadata": {"name": "a"}})
+        assert "certificate is valid for localhost, far.default.svc, not kubernetes.default.svc" in answer.text

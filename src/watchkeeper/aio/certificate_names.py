@@ -29,10 +29,24 @@ async def _certificate(host: str, port: int, context: ssl.SSLContext) -> dict[st
     probe = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     probe.check_hostname = False
     probe.verify_flags = context.verify_flags
-    probe.load_verify_locations(cadata=b"".join(context.get_ca_certs(binary_form=True)))
+    # Certificates of servers that are trusted themselves are not among these; whoever is asked has been found trusted.
+    authorities = b"".join(context.get_ca_certs(binary_form=True))
+    probe.load_verify_locations(cadata=authorities or await _shown(host, port))
     _, writer = await asyncio.open_connection(host, port, ssl=probe)
     try:
         found: dict[str, Any] = writer.get_extra_info("peercert") or {}
+        return found
+    finally:
+        writer.close()
+
+
+async def _shown(host: str, port: int) -> bytes:
+    """The certificate that a server shows, in DER."""
+    probe = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    probe.check_hostname, probe.verify_mode = False, ssl.CERT_NONE
+    _, writer = await asyncio.open_connection(host, port, ssl=probe)
+    try:
+        found: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return found
     finally:
         writer.close()

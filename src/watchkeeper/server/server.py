@@ -292,7 +292,10 @@ class Server:
         from watchkeeper.webhook.services import OwnServer
 
         host = _host(self.options.bind).strip("[]")
-        return OwnServer(host, port, self.credentials.ca_pem, self._own_token)
+        ca_pem = self.credentials.ca_pem
+        if not ca_pem and self._certificates is not None:
+            ca_pem = self._certificates.serving.encode()  # whoever has signed it, it is known here
+        return OwnServer(host, port, ca_pem, self._own_token)
 
     def _write_kubeconfig(self, ca_pem: bytes) -> None:
         write_kubeconfig(self.kubeconfig, self.urls[0], self.credentials.admin_token, ca_pem)

@@ -43,6 +43,11 @@ class TlsUpkeep:
         self._tasks = TaskOwner("tls")
 
     @property
+    def serving(self) -> str:
+        """The certificates that the connections that come now are shown."""
+        return self._used_text(self._files.cert)
+
+    @property
     def client_authorities(self) -> str:
         """Who signs client certificates, as the connections that come now are told; "" for nobody."""
         return self._used_text(self._files.client_ca)

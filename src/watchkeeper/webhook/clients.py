@@ -36,7 +36,7 @@ class Clients:
     def _make(self, config: ClientConfig) -> Client:
         own = self._services.own(config.service) if self._services is not None else None
         if own is not None:  # it knows whom to trust there, and by what it is known
-            trusting_own = replace(config, ca_bundle=b"\n".join((own.ca_pem, config.ca_bundle)))
+            trusting_own = replace(config, ca_bundle=b"\n".join(filter(None, (own.ca_pem, config.ca_bundle))))
             return Client(trusting_own, self._services, Credential(token=own.token))
         credential = self._credentials.find(config) if self._credentials is not None else None
         return Client(config, self._services, credential)
