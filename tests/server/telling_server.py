@@ -6,6 +6,7 @@ import http.server
 import json
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +52,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _answer(self) -> None:
         path = self.path.partition("?")[0].rpartition("/")[2]
         body = self._body()
+        if "slow" in self.path:
+            time.sleep(1)
         self.server.users.append(self.headers.get("X-Remote-User", ""))
         if path == "x":
             self.server.connections.add(self.client_address[1])

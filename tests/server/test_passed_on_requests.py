@@ -24,6 +24,7 @@ from aggregated import (
 )
 from telling_server import TellingServer, telling_server
 
+from watchkeeper.server.aggregation import passing
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 
@@ -289,3 +290,18 @@ def test_a_webhook_may_be_behind_this_server_itself(front: Handle, far: TellingS
     until(lambda: "webhook response was absent" in refusal())
     front.request("DELETE", f"{hooks}/reviews")
     assert far.users[-1] == "system:apiserver"
+
+
+def test_a_server_has_little_time_to_tell_what_a_version_has(front: Handle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passing, "DISCOVERY_SECONDS", 0.2)
+    answer = ask(front, "GET", "?slow=1")
+    assert (answer.status_code, answer.text) == (503, "error trying to reach service: context deadline exceeded\n")
+    assert ask(front, "GET", "/x?slow=1").status_code == 200
+
+
+def test_what_takes_too_long_is_ended_at_its_head_and_in_its_body(front: Handle, far: TellingServer) -> None:
+    answer = ask(front, "GET", "/x?slow=1&timeout=200ms")
+    assert (answer.status_code, answer.json()["reason"]) == (504, "Timeout")
+    with pytest.raises(httpx.RemoteProtocolError):
+        ask(front, "GET", "/stream?sixth&timeout=500ms")
+    until(lambda: left(far, "sixth"))
