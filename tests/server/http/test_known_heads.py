@@ -171,3 +171,22 @@ def test_pipelined_requests_with_one_head_are_answered_in_order():
             return [(await client.answer())[2] for _ in range(4)]
 
     assert [b"'/%d'" % number in body for number, body in enumerate(asyncio.run(run()))] == [True] * 4
+
+
+def test_what_goes_on_with_a_head_is_no_request_of_its_own():
+    async def run():
+        async with serving(tell_all) as (_, port), connected(port) as client:
+            for _ in range(2):
+                await client.get("/known")
+            # The end of one head and the beginning of the next come together.
+            await client.send(b"GET /a HTTP/1.1\r\nHost: x\r\n")
+            await asyncio.sleep(0.01)
+            await client.send(b"\r\nGET /b HTTP/1.1\r\nX: ")
+            first = await client.answer()
+            await client.send(b"GET /c HTTP/1.1\r\nHost: x\r\n\r\n")
+            return first[2], (await client.answer())[2]
+
+    first, second = asyncio.run(run())
+    assert b"'/a'" in first
+    assert b"'/b'" in second
+    assert b"(b'x', b'GET /c HTTP/1.1')" in second

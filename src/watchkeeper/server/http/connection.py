@@ -252,6 +252,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """A request begins."""
+        self._head_size = self._head_size or 1  # behind another one in the same bytes it has not been counted
         self._url = b""
         self._headers = []
         self._expect_continue = False
