@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from wire_client import connected, serving
 
+from watchkeeper.server.http import wire
 from watchkeeper.server.http.exchange import ClientDisconnected
 from watchkeeper.server.http.wire import BadHeader, DateLine, header_lines
 
@@ -217,3 +218,13 @@ def test_the_date_is_made_once_a_second():
     assert first == b"date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
     assert date.at(10.9, 100.0) is first
     assert date.at(11.0, 100.0) == b"date: Thu, 01 Jan 1970 00:01:40 GMT\r\n"
+
+
+def test_lines_that_may_be_meant_for_one_client_are_not_kept():
+    headers = [
+        (b"set-cookie", b"session=secret"),
+        (b"access-control-allow-origin", b"https://one.example"),
+        (b"content-type", b"x" * 1000),
+    ]
+    assert header_lines(headers).count(b"\r\n") == 3
+    assert not set(headers) & set(wire._LINES)

@@ -30,7 +30,20 @@ class BadHeader(ValueError):
 
 _LINES: dict[tuple[bytes, bytes], bytes] = {}
 _MAX_LINES = 512
-_OF_ONE_ANSWER = frozenset((b"audit-id", b"content-length", b"location", b"warning"))
+_MAX_LINE = 256
+_OF_MANY_ANSWERS = frozenset(
+    {
+        b"cache-control",
+        b"content-encoding",
+        b"content-type",
+        b"strict-transport-security",
+        b"vary",
+        b"x-content-type-options",
+        b"x-kubernetes-pf-flowschema-uid",
+        b"x-kubernetes-pf-prioritylevel-uid",
+    }
+)
+"""Others may hold what is meant for one client alone: what it has sent, or what another server has set for it."""
 
 
 def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
@@ -42,7 +55,7 @@ def _line(header: tuple[bytes, bytes]) -> bytes:
     line = b"%b: %b\r\n" % header
     if line.count(b"\n") != 1 or line.count(b"\r") != 1 or b"\0" in line:
         raise BadHeader("a response header holds a control character")
-    if header[0] not in _OF_ONE_ANSWER and len(_LINES) < _MAX_LINES:
+    if header[0] in _OF_MANY_ANSWERS and len(line) <= _MAX_LINE and len(_LINES) < _MAX_LINES:
         _LINES[header] = line  # most answers have the same ones
     return line
 
