@@ -100,6 +100,8 @@ class Judge:
         self.reviews: list[Any] = []
         self.statuses: list[int] = []
         """With what it answers first, one request after the other."""
+        self.odd: Any = None
+        """What it says in place of a status."""
         judge = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -112,6 +114,8 @@ class Judge:
                 why = "" if "silent" in images else "no good"
                 refused = {"allowed": False, "reason": why} if {"bad", "silent"} & set(images) else {"allowed": True}
                 review["status"] = {**refused, "auditAnnotations": {"seen": "yes"}}
+                if judge.odd is not None:
+                    review["status"] = judge.odd
                 body = json.dumps(review).encode() if status == 200 else b"broken"
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
@@ -215,6 +219,27 @@ def test_a_backend_that_fails_is_asked_again(judge: Judge, judged: Handle) -> No
     judge.statuses[:] = [403]
     assert refusal(judged, "default", pod("never", "passed on")) == "broken"
     judge.statuses.clear()
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ({"allowed": "false"}, "string into Go struct field ImageReviewStatus.status.allowed of type bool"),
+        ({"allowed": 1}, "number into Go struct field ImageReviewStatus.status.allowed of type bool"),
+        ({"allowed": True, "reason": []}, "array into Go struct field ImageReviewStatus.status.reason of type string"),
+        ({"allowed": True, "auditAnnotations": ["a"]}, "array into Go struct field"
+         " ImageReviewStatus.status.auditAnnotations of type map[string]string"),
+        ({"allowed": True, "auditAnnotations": {"a": 1}}, "number into Go struct field"
+         " ImageReviewStatus.status.auditAnnotations of type string"),
+    ],
+)  # fmt: skip
+def test_what_is_no_status_allows_nothing(judge: Judge, judged: Handle, status: Any, told: str) -> None:
+    judge.odd = status
+    try:
+        refused = refusal(judged, "default", pod("odd", f"odd-{told}"))
+    finally:
+        judge.odd = None
+    assert refused == f'pods "odd" is forbidden: json: cannot unmarshal {told}'
 
 
 def test_pods_may_pass_while_nobody_answers(judge: Judge, tmp_path: Path) -> None:

@@ -31,6 +31,11 @@ _PASSED_ON = ".image-policy.k8s.io/"
 _EPHEMERAL = "ephemeralcontainers"
 _MAX_REMEMBERED = 1024
 _NANOSECONDS = 10**9
+_STATUS: tuple[tuple[str, type, str], ...] = (
+    ("allowed", bool, "bool"),
+    ("reason", str, "string"),
+    ("auditAnnotations", dict, "map[string]string"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,7 @@ class ImagePolicyWebhook(BasePlugin):
                 return
             self._remember(key, status)
         for name, value in (status.get("auditAnnotations") or {}).items():
-            attributes.annotate(f"{_PREFIX}{name}", str(value))
+            attributes.annotate(f"{_PREFIX}{name}", value or "")
         if not status.get("allowed"):
             reason = status.get("reason") or ""
             told = f"image policy webhook backend denied one or more images: {reason}"
@@ -149,7 +154,16 @@ class ImagePolicyWebhook(BasePlugin):
         kind, version = found.get("kind", "ImageReview"), found.get("apiVersion", _VERSION)
         if (kind, version) != ("ImageReview", _VERSION):
             raise BackendError(f'no kind "{kind}" is registered for version "{version}"', passing=False)
-        return status or {}
+        status = status or {}
+        for name, field_kind, wanted in _STATUS:
+            if not isinstance(status.get(name), field_kind | None):
+                where = f"Go struct field ImageReviewStatus.status.{name} of type {wanted}"
+                raise BackendError(f"json: cannot unmarshal {_kind(status[name])} into {where}", passing=False)
+        for value in (status.get("auditAnnotations") or {}).values():
+            if not isinstance(value, str | None):
+                where = "Go struct field ImageReviewStatus.status.auditAnnotations of type string"
+                raise BackendError(f"json: cannot unmarshal {_kind(value)} into {where}", passing=False)
+        return status
 
     def _recall(self, key: bytes) -> Object | None:
         found = self._remembered.get(key)
