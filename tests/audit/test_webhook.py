@@ -250,3 +250,16 @@ def test_events_that_are_too_large_lose_their_objects() -> None:
         "annotations": {"z": "1", "audit.k8s.io/truncated": "true"},
     }
     assert truncating.errors() == {"log": 1, "truncate": 2}
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_no_request_fails_for_an_event_that_is_too_large_to_be_told(works: bool) -> None:
+    async def main() -> list[bool]:
+        truncating = Truncating(Lines(blocking=True, strict=True, works=works), Truncation(200))
+        told = []
+        for name, fields in (("small", {}), ("large", {"userAgent": "x" * 200}), ("next", {})):
+            truncating.write(event(name, **fields))
+            told.append(await truncating.written())
+        return told
+
+    assert asyncio.run(main()) == [works, True, works]

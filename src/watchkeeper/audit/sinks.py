@@ -93,19 +93,26 @@ class Truncating:
         self.blocking = sink.blocking
         self.strict = sink.strict
         self._lost = 0
+        self._dropped = False
+        """Whether what was taken last is lost."""
 
     def write(self, line: bytes) -> None:
         """Take an event, or what fits of it."""
         if len(line) > self._limit:
             line = _truncated(line)
-        if len(line) > self._limit:
+        self._dropped = len(line) > self._limit
+        if self._dropped:
             self._lost += 1
         else:
             self._sink.write(line)
 
     def written(self) -> Awaitable[bool]:
-        """Wait for what was passed on."""
-        return self._sink.written()
+        """Wait for what was passed on. What was dropped was not to be written, which is no failure."""
+        return self._without_dropped() if self._dropped else self._sink.written()
+
+    async def _without_dropped(self) -> bool:
+        await self._sink.written()
+        return True
 
     def errors(self) -> Mapping[str, int]:
         """What was dropped here, and behind."""
