@@ -240,3 +240,29 @@ def test_a_host_that_nobody_can_be_called_is_not_found(host: str) -> None:
     for scheme in ("http", "https"):
         assert asyncio.run(run(scheme)) == f'Get "{scheme}://{host}/": dial tcp: lookup {host}: no such host'
     assert asyncio.run(dial_problem(host, 80)) == f"dial tcp: lookup {host}: no such host"
+
+
+def test_the_user_of_a_url_is_shown_to_the_server_and_the_password_to_nobody_else() -> None:
+    shown: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        shown.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(OK)
+        writer.close()
+
+    async def use(port: int) -> None:
+        where = f"a%40b:se%3Acret@127.0.0.1:{port}"
+        await JsonPoster(f"http://{where}/hook").get(timeout=5)
+        token = {"Authorization": "Bearer t"}
+        await JsonPoster(f"http://{where}/hook", headers=lambda: token).get(timeout=5)
+        poster = JsonPoster("http://me:secret@127.0.0.1:1/hook")
+        assert "secret" not in repr(poster)
+        with pytest.raises(HttpError) as failed:
+            await poster.get(timeout=5)
+        assert str(failed.value).startswith('Get "http://me:***@127.0.0.1:1/hook": dial tcp')
+        with pytest.raises(ValueError, match=r"'ftp://me:\*\*\*@h' is no URL"):
+            JsonPoster("ftp://me:secret@h")
+
+    with_server(serve, use)
+    assert b"\r\nAuthorization: Basic YUBiOnNlOmNyZXQ=\r\n" in shown[0]
+    assert shown[1].count(b"Authorization: ") == shown[1].count(b"Authorization: Bearer t\r\n") == 1

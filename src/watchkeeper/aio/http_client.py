@@ -7,10 +7,11 @@ search for.
 from __future__ import annotations
 
 import asyncio
+import base64
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from watchkeeper.aio.tls_dial import DialError, connect, os_text
 
@@ -110,8 +111,10 @@ class JsonPoster:
         """
         parts = urlsplit(url)
         if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
-            raise ValueError(f"{url!r} is no URL to post to")
+            raise ValueError(f"{_without_password(url)!r} is no URL to post to")
         self.url = url
+        self._shown = _without_password(url)
+        self._authorization = _authorization_of(parts)
         self._host = parts.hostname
         self._port = parts.port or _DEFAULT_PORTS[parts.scheme]
         # What is escaped already stays so; what may not stand in a request line is escaped, as by Go's client.
@@ -127,7 +130,7 @@ class JsonPoster:
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"<JsonPoster {self.url}, {len(self._idle)} idle>"
+        return f"<JsonPoster {self._shown}, {len(self._idle)} idle>"
 
     async def post(self, body: bytes | None, *, timeout: float, query: str = "") -> HttpAnswer:
         """The answer to one POST; `timeout` in seconds covers all of it.
@@ -148,13 +151,13 @@ class JsonPoster:
             async with asyncio.timeout(timeout):
                 return await self._answered(body, suffix, progress)
         except _Failed as problem:
-            raise HttpError(f'{verb} "{self.url}{suffix}": {problem}') from problem
+            raise HttpError(f'{verb} "{self._shown}{suffix}": {problem}') from problem
         except _Unfinished as problem:
             raise BrokenAnswer(str(problem)) from problem
         except TimeoutError:
             if progress.in_body:
                 raise BrokenAnswer("context deadline exceeded") from None
-            raise HttpError(f'{verb} "{self.url}{suffix}": context deadline exceeded') from None
+            raise HttpError(f'{verb} "{self._shown}{suffix}": context deadline exceeded') from None
 
     def close(self) -> None:
         """Close what is idle, and from now on each connection after its answer."""
@@ -222,7 +225,10 @@ class JsonPoster:
     def _request(self, body: bytes | None, suffix: str) -> bytes:
         """A POST of a body; a GET without one."""
         target = f"{self._target}{suffix} HTTP/1.1\r\nHost: {self._authority}\r\n"
-        for name, value in (self._headers() if self._headers is not None else {}).items():
+        headers = self._headers() if self._headers is not None else {}
+        if self._authorization and "Authorization" not in headers:
+            headers = {**headers, "Authorization": self._authorization}
+        for name, value in headers.items():
             if not value.isprintable():
                 # A line's end in it would begin another header.
                 raise _Failed(f'net/http: invalid header field value for "{name}"')
@@ -285,6 +291,23 @@ class JsonPoster:
         if size > self._max_body:
             raise _Failed(f"the answer has more than {self._max_body} bytes")
         return body
+
+
+def _without_password(url: str) -> str:
+    """A URL as it may be shown."""
+    user, at, _ = urlsplit(url).netloc.rpartition("@")
+    name, colon, _ = user.partition(":")
+    return url.replace(f"{user}@", f"{name}:***@", 1) if at and colon else url
+
+
+def _authorization_of(parts: SplitResult) -> str:
+    """What a URL that names a user has requests say, "" for nothing."""
+    user, at, _ = parts.netloc.rpartition("@")
+    if not at:
+        return ""
+    name, _, password = user.partition(":")
+    pair = f"{unquote(name)}:{unquote(password)}".encode()
+    return f"Basic {base64.b64encode(pair).decode()}"
 
 
 def _length_of(headers: Mapping[str, str]) -> int | None:

@@ -61,7 +61,7 @@ class Backend:
         )
 
     def __repr__(self) -> str:
-        return f"<Backend {self.url}>"
+        return f"<Backend of {self._poster!r}>"
 
     async def post(self, body: bytes) -> bytes:
         """The body of an answer; a backend that says when is asked again then. Raises BackendError."""
