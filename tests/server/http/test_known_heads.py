@@ -190,3 +190,11 @@ def test_what_goes_on_with_a_head_is_no_request_of_its_own():
     assert b"'/a'" in first
     assert b"'/b'" in second
     assert b"(b'x', b'GET /c HTTP/1.1')" in second
+
+
+def test_long_heads_are_not_held_by_connections_that_wait():
+    few = [(b"host", b"x")] * 64
+    assert memory_of(GET + b"Host: x\r\n" * 64 + b"\r\n", *few)._headers == tuple(few)
+    many = memory_of(GET + b"Host: x\r\n" * 65 + b"\r\n", *few, few[0])
+    long = memory_of(GET + b"A: " + b"b" * 8192 + b"\r\n\r\n", (b"a", b"b" * 8192))
+    assert [memory._headers or memory._rest for memory in (many, long)] == [b"", b""]

@@ -19,6 +19,9 @@ _SPECIAL = frozenset((b"transfer-encoding", b"expect", b"upgrade"))
 _GUESSES = 3
 """So many heads in a row are remembered in vain before a client is taken for one that sends another each time."""
 
+_MAX_BYTES, _MAX_HEADERS = 8192, 64
+"""Of longer heads nothing is remembered: thousands of connections may hold one each while nobody asks anything."""
+
 
 class KnownRequest(NamedTuple):
     """A request that came in one piece and has the head that is remembered."""
@@ -52,6 +55,8 @@ class HeadMemory:
             return
         self._rest = b""
         line, end = _first_line(data), data.find(b"\r\n\r\n") + 4
+        if end > _MAX_BYTES or len(headers) > _MAX_HEADERS:
+            return
         lengths = [value for name, value in headers if name == b"content-length"]
         if line is None or end < 4 or len(lengths) > 1 or any(name in _SPECIAL for name, _ in headers):
             return
