@@ -198,3 +198,18 @@ def test_long_heads_are_not_held_by_connections_that_wait():
     many = memory_of(GET + b"Host: x\r\n" * 65 + b"\r\n", *few, few[0])
     long = memory_of(GET + b"A: " + b"b" * 8192 + b"\r\n\r\n", (b"a", b"b" * 8192))
     assert [memory._headers or memory._rest for memory in (many, long)] == [b"", b""]
+
+
+def test_what_came_in_pieces_is_not_held():
+    async def run():
+        async with serving(tell_all) as (listener, port), connected(port) as client:
+            for _ in range(2):
+                await client.get()
+            await client.send(GET + HEAD)
+            await asyncio.sleep(0.01)
+            await client.send(b"\r\n")
+            await client.answer()
+            [connection] = listener.connections
+            return connection._heads.noted
+
+    assert asyncio.run(run()) == ()

@@ -192,6 +192,8 @@ class Connection(asyncio.Protocol):
             return
         if begins and self._in_head:
             self._remember_head(data)
+        elif self._heads is not None:
+            self._heads.noted = ()  # it came in pieces, and would be held for as long as nothing follows
         if self._in_head and self._head_size > self.limits.head_size:
             self._refuse(_HEAD_TOO_LARGE)
             self.close()
