@@ -74,8 +74,8 @@ class Versions:
     def convert(self, obj: Object, api_version: str) -> Object:
         """An object at another version, sharing nothing with the original.
 
-        Raises NotRegistered; Mismatch for values that do not fit, of custom resources also at the other version: what
-        is there is not pruned on the way.
+        Raises NotRegistered; Mismatch for values that do not fit, be it at the other version, or whose items cannot be
+        told apart there: only as it was sent may an object have items that occur twice.
         """
         target = self.kind(api_version)
         copied = decode_merged(self._scheme.kind(_gvk(obj)), obj)
@@ -84,8 +84,7 @@ class Versions:
         converted = (
             foreign.convert(copied, target.gvk) if foreign is not None else self._scheme.convert(copied, target.gvk)
         )
-        if not self.builtin:
-            check(self.node(api_version), converted, allow_repeated=False)
+        check(self.node(api_version), converted, allow_repeated=False)
         return converted if foreign is None else target.decode(converted, None)
 
 
