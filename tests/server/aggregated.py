@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -107,3 +108,11 @@ def condition(server: Handle, name: str = NAME) -> tuple[str, str, str]:
     """Status, reason and message of whether an APIService can be reached."""
     found = server.request("GET", f"{APISERVICES}/{name}").get("status", {}).get("conditions") or [{}]
     return tuple(found[0].get(key, "") for key in ("status", "reason", "message"))  # type: ignore[return-value]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for something to come about."""
+    end = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < end, "it does not come to that"
+        time.sleep(0.02)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from aggregated import (
     front_options,
     make_folder,
     port_of,
+    until,
 )
 
 from watchkeeper.testing import Server
@@ -46,13 +46,6 @@ def front(folder: Path, far: Handle) -> Iterator[Handle]:
         running.request("POST", APISERVICES, api_service(folder, port_of(far.url)))
         until(lambda: condition(running) == ("True", "Passed", "all checks passed"))
         yield running
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.02)
 
 
 def lamp(name: str, color: str = "red") -> dict[str, Any]:

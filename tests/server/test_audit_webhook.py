@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import http.server
 import json
-import ssl
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from https_server import HttpsServer
 
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
@@ -47,15 +46,8 @@ class Receiver:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(folder / "server.crt", folder / "server.key")
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        url = f"https://127.0.0.1:{self._server.server_address[1]}/audit"
+        self._server = HttpsServer(folder, Handler)
+        url = f"{self._server.url}/audit"
         self.kubeconfig = folder / "kubeconfig"
         cluster = {"server": url, "certificate-authority": str(folder / "ca.crt")}
         self.kubeconfig.write_text(
@@ -73,8 +65,7 @@ class Receiver:
         return [event for event in found if event.get("objectRef", {}).get("name") == name]
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.close()
 
 
 @pytest.fixture

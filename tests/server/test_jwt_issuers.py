@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import http.server
 import json
-import ssl
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from https_server import HttpsServer
 from jwt.algorithms import RSAAlgorithm
 
 from watchkeeper.server import authentication
@@ -49,15 +48,8 @@ class Provider:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(folder / "server.crt", folder / "server.key")
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self.url = f"https://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._server = HttpsServer(folder, Handler)
+        self.url = self._server.url
 
     def add_key(self, name: str) -> None:
         self.keys[name] = rsa.generate_private_key(65537, 2048)
@@ -74,8 +66,7 @@ class Provider:
         return jwt.encode(given, self.keys[key], algorithm=algorithm, headers={"kid": key})
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.close()
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import http.server
 import json
-import ssl
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from https_server import HttpsServer
 
 from watchkeeper.admission.image_policy import parse_policy
 from watchkeeper.meta.go_durations import format_duration
@@ -122,14 +121,7 @@ class Judge:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(folder / "server.crt", folder / "server.key")
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._server = HttpsServer(folder, Handler)
         self.kubeconfig = folder / "kubeconfig"
         self.kubeconfig.write_text(
             json.dumps(
@@ -144,14 +136,13 @@ class Judge:
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self._server.server_address[1]}/policy"
+        return f"{self._server.url}/policy"
 
     def policy(self, **fields: Any) -> str:
         return json.dumps({"imagePolicy": {"kubeConfigFile": str(self.kubeconfig), "retryBackoff": 1, **fields}})
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.close()
 
 
 @pytest.fixture(scope="module")

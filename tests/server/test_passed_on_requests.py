@@ -6,7 +6,7 @@ import http.client
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from aggregated import (
     external_service,
     front_options,
     make_folder,
+    until,
 )
 from telling_server import TellingServer, telling_server
 
@@ -49,13 +50,6 @@ def front(folder: Path, far: TellingServer) -> Iterator[Handle]:
         running.request("POST", APISERVICES, api_service(folder, far.port))
         until(lambda: condition(running)[0] == "True")
         yield running
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.02)
 
 
 def ask(server: Handle, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
