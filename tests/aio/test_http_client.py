@@ -58,6 +58,19 @@ def test_a_connection_is_used_again_and_opened_anew_when_it_was_closed_meanwhile
     ]
 
 
+def test_an_answer_behind_another_is_taken_for_none() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(OK + OK.replace(b"200", b"403"))
+
+    async def use(port: int) -> None:
+        poster = JsonPoster(f"http://127.0.0.1:{port}/hook")
+        assert [(await poster.post(b"{}", timeout=5)).status for _ in range(3)] == [200, 200, 200]
+        poster.close()
+
+    with_server(serve, use)
+
+
 def test_bodies_come_whole_in_chunks_or_until_the_end() -> None:
     answers = [
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",

@@ -49,6 +49,13 @@ def read(data: bytes, method: str = "GET", *, ends: bool = False) -> tuple[int, 
             b"abc",
             True,
         ),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na", "GET", b"a", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab", "GET", b"a", False),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "HEAD", b"", False),
+        (b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "GET", b"", False),
+        (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 1\r\n\r\na", "GET", b"", False),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "GET", b"", False),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\nHTTP/1.1 ", "GET", b"a", False),
         (b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\na", "GET", b"a", False),
         (b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\na", "GET", b"a", False),
         (
@@ -62,6 +69,18 @@ def read(data: bytes, method: str = "GET", *, ends: bool = False) -> tuple[int, 
 def test_bodies_end_where_their_heads_say(data: bytes, method: str, body: bytes, *, reusable: bool) -> None:
     _, pieces, again = read(data, method)
     assert (b"".join(pieces), again) == (body, reusable)
+
+
+def test_what_comes_while_nobody_has_asked_is_no_answer() -> None:
+    async def run() -> tuple[bool, bool]:
+        stream = await stream_of(b"HTTP/1.1 204 No Content\r\n\r\n", ends=False)
+        head = await stream.read_head()
+        assert [piece async for piece in stream.body(head, "GET")] == []
+        before = stream.is_stale
+        stream.reader.feed_data(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        return before, stream.is_stale
+
+    assert asyncio.run(run()) == (False, True)
 
 
 def test_a_body_without_a_length_ends_with_the_connection() -> None:
@@ -96,7 +115,15 @@ def test_what_breaks_off_is_told_from_what_ends(data: bytes) -> None:
         b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA b: c\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA\rb: c\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\na",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"HTTP/1.1 200 OK\r\nContent-Length: " + b"1" * 5000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc",

@@ -59,7 +59,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.server.connections.add(self.client_address[1])
         certificate = self.connection.getpeercert() or {}  # type: ignore[attr-defined]
         self.server.shown += [value for name in certificate.get("subject", ()) for _, value in name]
-        if path in ("stream", "up", "broken", "moved", "refused"):
+        if path in ("stream", "up", "broken", "moved", "refused", "nowhere", "extra"):
             getattr(self, f"_{path}")()
             return
         told = {
@@ -127,6 +127,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _moved(self) -> None:
         self._send(302, b"", ("Location", "/apis/far.io/v1/elsewhere"))
+
+    def _nowhere(self) -> None:
+        self._send(201, b"", ("Location", "http://[bad"))
+
+    def _extra(self) -> None:
+        self._send(200, b"one")
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother")
 
     def __getattr__(self, name: str) -> Callable[[], None]:
         """All methods are answered alike."""

@@ -134,6 +134,21 @@ def test_an_answer_that_breaks_off_is_broken_for_the_client_too(front: Handle) -
         ask(front, "GET", "/broken")
 
 
+def test_an_answer_behind_another_is_told_to_nobody(front: Handle) -> None:
+    for _ in range(3):
+        assert ask(front, "GET", "/extra").text == "one"
+        assert ask(front, "GET", "/x").json()["method"] == "GET"
+
+
+def test_an_answer_that_points_nowhere_or_changes_the_protocol_is_an_error(front: Handle) -> None:
+    answer = ask(front, "POST", "/nowhere")
+    text = 'Internal error occurred: error trying to parse Location header: parse "http://[bad"'
+    assert (answer.status_code, answer.text.startswith(text)) == (503, True)
+    answer = ask(front, "GET", "/up", Upgrade="shouting")
+    text = 'backend tried to switch protocol "None" when "" was requested\n'
+    assert (answer.status_code, answer.text) == (503, text)
+
+
 def test_connections_are_kept(front: Handle, far: TellingServer) -> None:
     ask(front, "GET", "/x")
     far.connections.clear()

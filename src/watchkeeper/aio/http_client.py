@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
-from watchkeeper.aio.tls_dial import DialError, connect, os_text
+from watchkeeper.aio.tls_dial import DialError, connect, has_unread, os_text
 
 _MAX_IDLE = 4
 _IN_QUERY = "%/:@!$&'()*+,;=~?"
@@ -168,7 +168,7 @@ class JsonPoster:
 
     async def _answered(self, body: bytes | None, suffix: str, progress: _Progress) -> HttpAnswer:
         while True:
-            connection = self._idle.pop() if self._idle else await self._connect()
+            connection = self._kept() or await self._connect()
             try:
                 return await self._exchange(connection, body, suffix, progress)
             except (OSError, EOFError) as problem:
@@ -182,6 +182,15 @@ class JsonPoster:
             except BaseException:
                 connection.close()
                 raise
+
+    def _kept(self) -> _Connection | None:
+        """An idle connection on which nothing has come meanwhile: that would be taken for the next answer."""
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.writer.is_closing() and not has_unread(connection.reader):
+                return connection
+            connection.close()
+        return None
 
     async def _connect(self) -> _Connection:
         host, port = self._host, self._port

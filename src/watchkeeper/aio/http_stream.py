@@ -7,13 +7,15 @@ import re
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 
-from watchkeeper.aio.tls_dial import Streams
+from watchkeeper.aio.tls_dial import Streams, has_unread
 
 PIECE_BYTES = 64 * 1024
 _MAX_HEAD_BYTES = 1 << 20
 _MAX_INTERIM = 16
 """So many answers may come before the real one."""
 _NO_BODY = frozenset({101, 204, 304})
+_is_length = re.compile(rb"[0-9]{1,18}").fullmatch
+_is_name = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
 _is_chunk_size = re.compile(rb"[0-9A-Fa-f]{1,15}").fullmatch
 _FAREWELL_SECONDS = 1.0
 
@@ -44,7 +46,13 @@ class Head:
     @property
     def chunked(self) -> bool:
         """Whether the body comes in chunks."""
-        return any(value.lower() == b"chunked" for value in self.values(b"transfer-encoding"))
+        return bool(self.first(b"transfer-encoding"))
+
+    @property
+    def length(self) -> int | None:
+        """How long the body is, None when that is not told."""
+        told = self.first(b"content-length")
+        return int(told) if told else None
 
 
 class HttpStream:
@@ -63,8 +71,8 @@ class HttpStream:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the server has closed it meanwhile."""
-        return self.reader.at_eof() or self.writer.is_closing()
+        """Whether the server has closed it meanwhile, or sent what nobody has asked for."""
+        return self.writer.is_closing() or has_unread(self.reader)
 
     @property
     def is_reusable(self) -> bool:
@@ -112,14 +120,11 @@ class HttpStream:
         elif head.chunked:
             pieces = self._chunks()
         else:
-            length = head.first(b"content-length")
-            if length and not (length.isascii() and length.isdigit()):
-                raise Malformed(f'bad Content-Length "{length.decode("latin-1")}"')
-            pieces = self._counted(int(length)) if length else self._rest()
+            pieces = self._counted(head.length) if head.length is not None else self._rest()
         if pieces is not None:
             async for piece in pieces:
                 yield piece
-        self._open = _leaves_open(head) and (pieces is None or head.chunked or bool(head.first(b"content-length")))
+        self._open = _leaves_open(head) and (pieces is None or head.chunked or head.length is not None)
         self.used = True
 
     async def _counted(self, left: int) -> AsyncGenerator[bytes]:
@@ -202,10 +207,33 @@ def _head(raw: bytes) -> Head:
     headers: list[tuple[bytes, bytes]] = []
     for line in lines:
         name, colon, value = line.partition(b":")
-        if not colon or not name or name != name.strip() or not _may_be_value(value.strip()):
+        if not colon or not _is_name(name) or not _may_be_value(value.strip()):
             raise Malformed(f"malformed MIME header line: {line.strip().decode('latin-1')}")
         headers.append((name.lower(), value.strip()))
-    return Head(int(parts[1]), tuple(headers), raw)
+    return Head(int(parts[1]), _framed_once(headers), raw)
+
+
+def _framed_once(headers: list[tuple[bytes, bytes]]) -> Headers:
+    """Headers that leave no doubt about where the body ends. Raises Malformed for others."""
+    encodings = [value.decode("latin-1") for name, value in headers if name == b"transfer-encoding"]
+    if len(encodings) > 1:
+        raise Malformed(f"too many transfer encodings: {_quoted(encodings)}")
+    if encodings and encodings[0].lower() != "chunked":
+        raise Malformed(f'unsupported transfer encoding: "{encodings[0]}"')
+    lengths = [value for name, value in headers if name == b"content-length"]
+    if len(set(lengths)) > 1:
+        told = _quoted(length.decode("latin-1") for length in lengths)
+        raise Malformed(f"http: message cannot contain multiple Content-Length headers; got {told}")
+    if not lengths:
+        return tuple(headers)
+    if not _is_length(lengths[0]):
+        raise Malformed(f'bad Content-Length "{lengths[0].decode("latin-1")}"')
+    others = (pair for pair in headers if pair[0] != b"content-length")
+    return (*others, (b"content-length", lengths[0]))
+
+
+def _quoted(values: Iterable[str]) -> str:
+    return "[" + " ".join(f'"{value}"' for value in values) + "]"
 
 
 def _is_status(text: bytes) -> bool:
@@ -214,4 +242,4 @@ def _is_status(text: bytes) -> bool:
 
 def _leaves_open(head: Head) -> bool:
     said = b",".join(head.values(b"connection")).lower()
-    return b"close" not in said and not head.raw.startswith(b"HTTP/1.0")
+    return head.status != 101 and b"close" not in said and not head.raw.startswith(b"HTTP/1.0")

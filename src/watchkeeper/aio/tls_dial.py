@@ -40,6 +40,17 @@ async def connect(host: str, port: int, context: ssl.SSLContext | None, server_n
         raise DialError(f"dial tcp: lookup {host}: no such host") from problem
 
 
+def has_unread(reader: asyncio.StreamReader) -> bool:
+    """Whether bytes wait to be read, or their end or an error has come; if so, nothing may be read any more."""
+    reading = reader.read(1)
+    try:
+        reading.send(None)
+    except (StopIteration, OSError):
+        return True
+    reading.close()
+    return False
+
+
 async def _tried(host: str) -> str:
     """The address that was tried first; the name itself where it has none."""
     try:

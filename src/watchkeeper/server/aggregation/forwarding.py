@@ -138,7 +138,10 @@ def _values(request: Request, wanted: bytes) -> list[bytes]:
 
 
 def incoming(headers: Iterable[Header], host: str, *, has_length: bool) -> Headers:
-    """The headers of an answer of `host` for the client. Whoever writes it out adds the date."""
+    """The headers of an answer of `host` for the client. Whoever writes it out adds the date.
+
+    Raises ValueError for a place that is none.
+    """
     given = list(headers)
     named = {part.strip() for name, value in given if name == b"connection" for part in value.lower().split(b",")}
     dropped = _HOP_BY_HOP | _CORS | named | {b"date"} | (set() if has_length else {b"content-length"})
@@ -148,7 +151,10 @@ def incoming(headers: Iterable[Header], host: str, *, has_length: bool) -> Heade
 
 def _moved(location: bytes, host: str) -> bytes:
     """Where an answer points to: a path of that server, with its address before it."""
-    parts = urlsplit(location.decode("latin-1"))
+    try:
+        parts = urlsplit(location.decode("latin-1"))
+    except ValueError as problem:
+        raise ValueError(f'parse "{location.decode("latin-1")}": {problem}') from problem
     if parts.netloc not in ("", host) or not parts.path.startswith("/"):
         return location
     return urlunsplit(("https", host, *parts[2:])).encode("latin-1", "replace")

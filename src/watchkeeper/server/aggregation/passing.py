@@ -149,12 +149,23 @@ class Passing:
         if self._limits.reject_redirects and 300 <= head.status <= 399 and head.first(b"location"):
             self.close()
             return Response(502, _REDIRECTED, (TEXT,))
+        if head.status == 101:
+            protocol = head.first(b"upgrade").decode("latin-1")
+            return self._refused(f'backend tried to switch protocol "{protocol}" when "" was requested')
         has_length = head.status not in (204, 304) and not head.chunked
-        headers = incoming(head.headers, self._host, has_length=has_length)
+        try:
+            headers = incoming(head.headers, self._host, has_length=has_length)
+        except ValueError as problem:
+            return self._refused(f"Internal error occurred: error trying to parse Location header: {problem}")
         if head.first(b"cache-control"):
             headers.append(NO_CACHE)  # which stands beside what the other server says
         answer = _Answer(self, stream.body(head, self._request.method), self._deadline)
         return Response(head.status, headers=headers, stream=answer)
+
+    def _refused(self, why: str) -> Response:
+        """What is told in place of an answer that cannot be passed back."""
+        self.close()
+        return text_response(503, f"{why}\n")
 
     def finish(self) -> None:
         """The answer was read to its end: somebody else may use the connection."""
