@@ -59,7 +59,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.server.connections.add(self.client_address[1])
         certificate = self.connection.getpeercert() or {}  # type: ignore[attr-defined]
         self.server.shown += [value for name in certificate.get("subject", ()) for _, value in name]
-        if path in ("stream", "up", "broken", "moved", "refused", "nowhere", "extra"):
+        if path in ("stream", "up", "broken", "moved", "refused", "nowhere", "extra", "silent"):
             getattr(self, f"_{path}")()
             return
         told = {
@@ -127,6 +127,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _moved(self) -> None:
         self._send(302, b"", ("Location", "/apis/far.io/v1/elsewhere"))
+
+    def _silent(self) -> None:
+        """Nothing, until the client is gone."""
+        try:
+            self.connection.recv(1)
+        except OSError:
+            pass
+        self.close_connection = True
+        self.server.left.append(self.path)
 
     def _nowhere(self) -> None:
         self._send(201, b"", ("Location", "http://[bad"))

@@ -247,6 +247,15 @@ def test_a_refusal_to_switch_is_passed_back_and_anything_else_is_an_error(front:
     assert (answer.status, answer.read()) == (503, b"invalid upgrade response: status code 200\n")
 
 
+def test_whoever_goes_before_the_protocol_is_another_ends_what_was_asked(front: Handle, far: TellingServer) -> None:
+    asking = "HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: shouting\r\n"
+    sock = raw(front, f"GET {BASE}/silent?watch=1&seventh {asking}")
+    time.sleep(0.2)
+    assert not left(far, "seventh")
+    sock.close()
+    until(lambda: left(far, "seventh"))
+
+
 def test_a_server_that_cannot_be_reached_is_unavailable(folder: Path) -> None:
     with Server(**front_options(folder)) as front, telling_server(folder) as far:
         front.request("POST", SERVICES, external_service())

@@ -11,7 +11,7 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.tls_dial import DialError, os_text
 from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.request.exchange import Exchange, Tunnel
-from watchkeeper.request.request import Request
+from watchkeeper.request.request import ClientGone, Request
 from watchkeeper.server.aggregation.forwarding import target, upgrading
 from watchkeeper.server.aggregation.transport import Place, Transport, Unusable, authority
 
@@ -20,7 +20,7 @@ _REFUSAL_SECONDS = 10.0
 
 
 async def upgrade(request: Request, transport: Transport, place: Place, tasks: TaskOwner) -> Response:
-    """Ask the other server; what it answers goes to the client as it is."""
+    """Ask the other server; what it answers goes to the client as it is. Raises ClientGone."""
     exchange: Exchange | None = request.scope.get("exchange")
     if exchange is None:
         return _failed("request connection cannot be hijacked")
@@ -29,23 +29,36 @@ async def upgrade(request: Request, transport: Transport, place: Place, tasks: T
     except (DialError, Unusable) as problem:
         return _failed(f"error dialing backend: {problem}")
     try:
-        headers = upgrading(request, authority(place))
-        await stream.send(request_head(request.method, target(request), headers))
-        head = await stream.read_head()
+        asking = request_head(request.method, target(request), upgrading(request, authority(place)))
     except ValueError as problem:
         stream.abort()
         return _failed(f"error sending request: {problem}")
+    stream.writer.write(asking)
+    watcher = tasks.start(f"client of {request.method} {request.path}", _watch_client(exchange, stream))
+    try:
+        head = await stream.read_head()
     except (OSError, EOFError, Malformed) as problem:
         stream.abort()
+        if watcher.done():
+            raise ClientGone from problem
         return _failed(_why(problem))
     except BaseException:
         stream.abort()
         raise
+    finally:
+        watcher.cancel()
     if head.status != 101 and head.status < 400:
         stream.abort()
         return _failed(f"invalid upgrade response: status code {head.status}")
     request.on_done(lambda _status: stream.abort())
     return _Upgraded(exchange, stream, head, tasks)
+
+
+async def _watch_client(exchange: Exchange, stream: HttpStream) -> None:
+    """Wait until the client is gone, and end what it does not wait for any more."""
+    while (await exchange.receive())["type"] != "http.disconnect":
+        pass  # what follows such a request is not read as its body
+    stream.abort()
 
 
 def _failed(why: str) -> Response:
