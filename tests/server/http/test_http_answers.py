@@ -228,3 +228,12 @@ def test_lines_that_may_be_meant_for_one_client_are_not_kept():
     ]
     assert header_lines(headers).count(b"\r\n") == 3
     assert not set(headers) & set(wire._LINES)
+
+
+def test_lines_that_come_once_are_not_remembered_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "_LINES", {})
+    for number in range(5000):
+        wire.header_lines([(b"vary", b"%d" % number), (b"content-type", b"x" * 60_000 + b"%d" % number)])
+    wire.header_lines([(b"content-type", b"application/json")])
+    assert (b"content-type", b"application/json") in wire._LINES
+    assert sum(map(len, wire._LINES.values())) < 1 << 17

@@ -55,7 +55,9 @@ def _line(header: tuple[bytes, bytes]) -> bytes:
     line = b"%b: %b\r\n" % header
     if line.count(b"\n") != 1 or line.count(b"\r") != 1 or b"\0" in line:
         raise BadHeader("a response header holds a control character")
-    if header[0] in _OF_MANY_ANSWERS and len(line) <= _MAX_LINE and len(_LINES) < _MAX_LINES:
+    if header[0] in _OF_MANY_ANSWERS and len(line) <= _MAX_LINE:
+        if len(_LINES) >= _MAX_LINES:
+            _LINES.clear()  # those of other servers' answers must not crowd out the others for good
         _LINES[header] = line  # most answers have the same ones
     return line
 
