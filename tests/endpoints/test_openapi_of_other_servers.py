@@ -99,3 +99,10 @@ def test_what_is_served_here_is_told_of_as_it_is_here() -> None:
     assert specs.parts({FAR}) == []
     assert specs.put(FAR, None)
     assert not specs.put(FAR, None)
+
+
+def test_what_is_too_deep_to_be_written_or_defines_no_objects_is_no_document() -> None:
+    deep = b'{"paths":{"/apis/far.io/v1/x":' + b'{"a":' * 900 + b"1" + b"}" * 900 + b"}}"
+    for text in (deep, b'{"definitions":{"A":1}}'):
+        with pytest.raises(ValueError, match="no O|no o"):
+            version_spec(text, FAR)

@@ -31,11 +31,17 @@ def version_spec(body: bytes, at: GroupVersion) -> bytes:
     """
     document: Any = orjson.loads(body)
     try:
-        paths = {path: item for path, item in (document.get("paths") or {}).items() if isinstance(item, dict)}
-        definitions: Object = dict(document.get("definitions") or {})
-        parameters: Object = dict(document.get("parameters") or {})
-    except (AttributeError, TypeError, ValueError):
+        return _version_spec(document, at)
+    except (AttributeError, TypeError, ValueError, RecursionError):  # TypeError is what JSON too deep to write raises
         raise ValueError("it is no OpenAPI document") from None
+
+
+def _version_spec(document: Any, at: GroupVersion) -> bytes:
+    paths = {path: item for path, item in (document.get("paths") or {}).items() if isinstance(item, dict)}
+    definitions: Object = dict(document.get("definitions") or {})
+    parameters: Object = dict(document.get("parameters") or {})
+    if not all(isinstance(each, dict) for each in definitions.values()):
+        raise ValueError("a definition is no object")
     prefix = f"/apis/{at}/"
     kept = {path: item for path, item in paths.items() if path.startswith(prefix)}
     used, all_used = _used(kept, definitions), _used(paths, definitions)

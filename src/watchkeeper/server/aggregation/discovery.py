@@ -96,15 +96,16 @@ class RemoteDiscovery:
         while self._asked.get(remote.name) is asked:
             asked.wake.clear()
             version: Object | None = {}
+            told = b""
             try:
                 version = await self._version(asked)
+                told = _told(remote, version)
             except (_Unknown, ValueError) as problem:
+                version = {}
                 log.warning("cannot find out what %s has: %s", remote.name, problem)
             if self._asked.get(remote.name) is not asked:
                 return
-            freshness = "Current" if version != {} else "Stale"
-            entry = {"version": remote.version, **(version or {}), "freshness": freshness}
-            self._tell(remote.name, orjson.dumps(entry))
+            self._tell(remote.name, told or _told(remote, {}))
             if version != {}:
                 backoff.reset()
             try:
@@ -134,6 +135,15 @@ class RemoteDiscovery:
                 return await _plain(remote, at)
             self._known[remote.service] = known
             return known.versions.get(at)
+
+
+def _told(remote: Remote, version: Object | None) -> bytes:
+    """What the document has of a version. Raises ValueError for what JSON cannot have."""
+    freshness = "Current" if version != {} else "Stale"
+    try:
+        return orjson.dumps({"version": remote.version, **(version or {}), "freshness": freshness})
+    except TypeError as problem:
+        raise ValueError(str(problem)) from problem
 
 
 async def _plain(remote: Remote, at: GroupVersion) -> Object:
