@@ -104,5 +104,5 @@ def test_what_is_served_here_is_told_of_as_it_is_here() -> None:
 def test_what_is_too_deep_to_be_written_or_defines_no_objects_is_no_document() -> None:
     deep = b'{"paths":{"/apis/far.io/v1/x":' + b'{"a":' * 900 + b"1" + b"}" * 900 + b"}}"
     for text in (deep, b'{"definitions":{"A":1}}'):
-        with pytest.raises(ValueError, match="no O|no o"):
+        with pytest.raises(ValueError, match=r"no O|no o"):
             version_spec(text, FAR)
