@@ -17,6 +17,7 @@ from watchkeeper.admission.refusal import forbidden
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.meta.go_durations import format_duration
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.runtime.unmarshal import described
 from watchkeeper.runtime.yaml_reader import read_yaml
 from watchkeeper.webhook.backend import BackendError
 
@@ -75,7 +76,7 @@ def parse_policy(data: str | Mapping[str, Any]) -> ImagePolicy:
         value = given.get(name)
         if value is not None and (not isinstance(value, kinds) or isinstance(value, bool) is not (kinds is bool)):
             where = f"Go struct field imagePolicyWebhookConfig.imagePolicy.{name} of type {wanted}"
-            raise ValueError(f"json: cannot unmarshal {_kind(value)} into {where}")
+            raise ValueError(f"json: cannot unmarshal {described(value)} into {where}")
     backoff = _seconds(given.get("retryBackoff") or 0, 10**6, 1, 300 * _NANOSECONDS, 0.5)
     allow = _seconds(given.get("allowTTL") or 0, _NANOSECONDS, _NANOSECONDS, 1800 * _NANOSECONDS, 300.0)
     deny = _seconds(given.get("denyTTL") or 0, _NANOSECONDS, _NANOSECONDS, 1800 * _NANOSECONDS, 30.0)
@@ -92,11 +93,6 @@ def _seconds(value: int, scale: int, least: int, most: int, default: float) -> f
         shown = [format_duration(each) for each in (least, most, value)]
         raise ValueError(f"valid value is between {shown[0]} and {shown[1]}, got {shown[2]}")
     return value / _NANOSECONDS
-
-
-def _kind(value: Any) -> str:
-    kinds = {bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
-    return kinds.get(type(value), "string")
 
 
 class ImagePolicyWebhook(BasePlugin):
@@ -158,11 +154,11 @@ class ImagePolicyWebhook(BasePlugin):
         for name, field_kind, wanted in _STATUS:
             if not isinstance(status.get(name), field_kind | None):
                 where = f"Go struct field ImageReviewStatus.status.{name} of type {wanted}"
-                raise BackendError(f"json: cannot unmarshal {_kind(status[name])} into {where}", passing=False)
+                raise BackendError(f"json: cannot unmarshal {described(status[name])} into {where}", passing=False)
         for value in (status.get("auditAnnotations") or {}).values():
             if not isinstance(value, str | None):
                 where = "Go struct field ImageReviewStatus.status.auditAnnotations of type string"
-                raise BackendError(f"json: cannot unmarshal {_kind(value)} into {where}", passing=False)
+                raise BackendError(f"json: cannot unmarshal {described(value)} into {where}", passing=False)
         return status
 
     def _recall(self, key: bytes) -> Object | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.meta.field import go_json, go_quote
+from watchkeeper.runtime.unmarshal import described
 from watchkeeper.runtime.yaml import YamlError, load_yaml, repeated_text
 
 Spec = Any
@@ -100,7 +101,4 @@ def _empty(spec: Spec) -> Any:
 
 
 def _wrong(data: Any, path: str, wanted: str) -> ConfigFileError:
-    names = {str: "string", bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
-    return ConfigFileError(
-        f"json: cannot unmarshal {names.get(type(data), 'value')} into field {path}, which is {wanted}"
-    )
+    return ConfigFileError(f"json: cannot unmarshal {described(data)} into field {path}, which is {wanted}")

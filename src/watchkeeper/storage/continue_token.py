@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 import orjson
 
 from watchkeeper.runtime.json_syntax import syntax_error
+from watchkeeper.runtime.unmarshal import described
 from watchkeeper.storage.errors import InvalidRequest
 
 _VERSION = "meta.k8s.io/v1"
 _INVALID = "invalid continue token: continue key is not valid"
 T = TypeVar("T", str, int)
-_JSON_TYPES = {str: "string", bool: "bool", list: "array", dict: "object"}
 
 LATEST = -1
 """The revision in a token that goes on inconsistently."""
@@ -82,8 +82,7 @@ def _field(data: dict[str, Any], name: str, absent: T) -> T:
 
 
 def _wrong_type(value: object, target: str) -> InvalidRequest:
-    kind = _JSON_TYPES.get(type(value), "number")
-    return InvalidRequest(f"{_INVALID}: json: cannot unmarshal {kind} into Go {target}")
+    return InvalidRequest(f"{_INVALID}: json: cannot unmarshal {described(value)} into Go {target}")
 
 
 def _decode_base64(token: str) -> bytes:

@@ -8,7 +8,7 @@ from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.json_text import JsonError, read_json
 from watchkeeper.runtime.schema import Schema
 from watchkeeper.runtime.scheme import DecodeError
-from watchkeeper.runtime.unmarshal import unmarshal
+from watchkeeper.runtime.unmarshal import described, unmarshal
 from watchkeeper.runtime.yaml import load_yaml
 from watchkeeper.webhook.client import WebhookError
 
@@ -21,8 +21,6 @@ _OF_ANY_SCHEME = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList",
 """Kinds of version v1 that every scheme knows."""
 MAX_YAML = 256 * 1024
 """Bytes of an answer in YAML. No webhook is known that answers so, and reading it takes a second for each megabyte."""
-
-_JSON_TYPES = {bool: "bool", str: "string", int: "number", float: "number", list: "array", dict: "object"}
 
 
 def read_review(body: bytes, kind: GroupVersionKind, schema: Schema) -> Object:
@@ -63,13 +61,13 @@ def _said(parsed: Any, name: str) -> str:
     if parsed is None:
         return ""
     if not isinstance(parsed, dict):
-        raise _header_error(f"json: cannot unmarshal {_JSON_TYPES[type(parsed)]} into Go value of type {_HEADER}")
+        raise _header_error(f"json: cannot unmarshal {described(parsed)} into Go value of type {_HEADER}")
     value = parsed.get(name)
     if value is None:
         return ""
     if not isinstance(value, str):
         where = f"Go struct field .{name} of type string"
-        raise _header_error(f"json: cannot unmarshal {_JSON_TYPES[type(value)]} into {where}")
+        raise _header_error(f"json: cannot unmarshal {described(value)} into {where}")
     return value
 
 

@@ -16,6 +16,7 @@ from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.json_text import with_digits
 from watchkeeper.runtime.schema import Field, Schema, SchemaType
 from watchkeeper.runtime.scheme import gvk_of
+from watchkeeper.runtime.unmarshal import described
 from watchkeeper.webhook import ClientConfig, Clients, WebhookError, read_review
 
 Object = dict[str, Any]
@@ -29,7 +30,6 @@ _TIMED_OUT = "context deadline exceeded"
 _NO_RESPONSE: Object = {"uid": "", "convertedObjects": None, "result": {"metadata": {}}}
 """The empty response that a request carries."""
 _STATUS = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
-_JSON_TYPES = {str: "string", bool: "bool", int: "number", float: "number", list: "array"}
 _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}", type(None): "<nil>"}
 
 
@@ -168,9 +168,7 @@ def _require_object(new: Any) -> None:
     if new is None:
         raise _failure("unexpected end of JSON input")
     if not isinstance(new, dict):
-        raise _failure(
-            f"json: cannot unmarshal {_JSON_TYPES[type(new)]} into Go value of type map[string]interface {{}}"
-        )
+        raise _failure(f"json: cannot unmarshal {described(new)} into Go value of type map[string]interface {{}}")
     if not isinstance(new.get("kind"), str) or not new["kind"] or not _is_version(new.get("apiVersion")):
         raise _failure(f"Object 'Kind' is missing in '{go_json(new)}'")
     if not isinstance(new.get("apiVersion"), str):

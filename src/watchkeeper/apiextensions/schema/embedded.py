@@ -16,6 +16,7 @@ from watchkeeper.meta.field import FieldError, in_key_order, invalid, join, requ
 from watchkeeper.meta.gvk import GroupVersion
 from watchkeeper.runtime.decode import compile_decoder
 from watchkeeper.runtime.scheme import DecodeError, Decoder
+from watchkeeper.runtime.unmarshal import described
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
@@ -44,8 +45,7 @@ def decode_metadata(value: Any, unknown: list[str] | None, path: str) -> dict[st
     if value is None:
         return {}
     if value.__class__ is not dict:
-        found = {bool: "bool", str: "string", list: "array"}.get(value.__class__, "number")
-        raise DecodeError(f"json: cannot unmarshal {found} into Go value of type v1.ObjectMeta")
+        raise DecodeError(f"json: cannot unmarshal {described(value)} into Go value of type v1.ObjectMeta")
     noted: list[str] | None = [] if unknown is not None else None
     decoded = dict(metadata_decoder()(value, noted))
     if noted and unknown is not None:

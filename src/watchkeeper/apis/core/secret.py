@@ -15,6 +15,7 @@ from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.meta.field import FieldError, invalid, required, too_long
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 from watchkeeper.runtime.json_syntax import syntax_error
+from watchkeeper.runtime.unmarshal import described
 
 Object = dict[str, Any]
 Data = Mapping[str, str]
@@ -22,7 +23,6 @@ Data = Mapping[str, str]
 OPAQUE = "Opaque"
 SERVICE_ACCOUNT_TOKEN = "kubernetes.io/service-account-token"
 _TLS = "kubernetes.io/tls"
-_JSON_TYPES = {list: "array", str: "string", bool: "bool"}
 _SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
 
@@ -66,12 +66,12 @@ def _map_problem(text: bytes) -> str | None:
     if problem is not None:
         return problem
     try:
-        found = type(json.loads(text.decode(errors="replace"), parse_int=float))  # int refuses thousands of digits
+        found = json.loads(text.decode(errors="replace"), parse_int=float)  # int refuses thousands of digits
     except RecursionError:
         return "exceeded max depth"
-    if found in (dict, type(None)):
+    if isinstance(found, dict | None):
         return None
-    return f"json: cannot unmarshal {_JSON_TYPES.get(found, 'number')} into Go value of type map[string]interface {{}}"
+    return f"json: cannot unmarshal {described(found)} into Go value of type map[string]interface {{}}"
 
 
 def _basic_auth(_obj: Object, data: Data) -> list[FieldError]:

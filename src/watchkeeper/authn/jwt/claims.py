@@ -8,10 +8,10 @@ from typing import Any
 from watchkeeper.authn.certificates import CREDENTIAL_ID
 from watchkeeper.authn.interface import InvalidToken
 from watchkeeper.authn.jwt.expressions import ExpressionError, texts_of, user_value
-from watchkeeper.authn.jwt.go_values import KINDS
 from watchkeeper.authn.jwt.issuer import Condition, Issuer
 from watchkeeper.meta.field import go_quote
 from watchkeeper.request.user import User
+from watchkeeper.runtime.unmarshal import described
 
 Claims = dict[str, Any]
 
@@ -47,10 +47,8 @@ def _username(issuer: Issuer, claims: Claims) -> str:
     if mapping.claim == "email" and "email_verified" in claims:
         verified = claims["email_verified"]
         if verified is not None and not isinstance(verified, bool):
-            kind = KINDS.get(type(verified), "string")
-            raise InvalidToken(
-                f"oidc: parse 'email_verified' claim: json: cannot unmarshal {kind} into Go value of type bool"
-            )
+            why = f"json: cannot unmarshal {described(verified)} into Go value of type bool"
+            raise InvalidToken(f"oidc: parse 'email_verified' claim: {why}")
         if not verified:
             raise InvalidToken("oidc: email not verified")
     return mapping.prefix + name
@@ -124,6 +122,5 @@ def _text(value: Any, what: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        kind = KINDS.get(type(value), "value")
-        raise InvalidToken(f"{what}json: cannot unmarshal {kind} into Go value of type string")
+        raise InvalidToken(f"{what}json: cannot unmarshal {described(value)} into Go value of type string")
     return value

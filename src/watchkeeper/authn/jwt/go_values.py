@@ -1,4 +1,4 @@
-"""How Go finds the fields of a struct in JSON and reads base64, and what it calls the kinds of values."""
+"""How Go finds the fields of a struct in JSON, and reads base64."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ import base64
 import re
 from collections.abc import Mapping
 from typing import Any
-
-KINDS = {bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
-"""What a value is called that is of a wrong type; a text is a `string`."""
-
 
 _BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 

@@ -12,9 +12,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from watchkeeper.authn.jwt.go_values import KINDS, field_of, url_base64
+from watchkeeper.authn.jwt.go_values import field_of, url_base64
 from watchkeeper.runtime.base64_text import Base64Error, canonical_base64
 from watchkeeper.runtime.json_text import JsonError, read_json
+from watchkeeper.runtime.unmarshal import described
 
 _TEXTS = ("use", "kty", "kid", "crv", "alg", "x5t", "x5t#S256")
 _NUMBERS = ("k", "x", "y", "n", "e", "d", "p", "q", "dp", "dq", "qi")
@@ -49,25 +50,25 @@ def read_key_set(body: bytes) -> list[Key]:
     if found is None:
         return []
     if not isinstance(found, dict):
-        raise KeySetError(f"json: cannot unmarshal {_kind(found)} into Go value of type jose.JSONWebKeySet")
+        raise KeySetError(f"json: cannot unmarshal {described(found)} into Go value of type jose.JSONWebKeySet")
     given = field_of(found, "keys")
     if given is None:
         return []
     if not isinstance(given, list):
         what = "Go struct field JSONWebKeySet.keys of type []jose.JSONWebKey"
-        raise KeySetError(f"json: cannot unmarshal {_kind(given)} into {what}")
+        raise KeySetError(f"json: cannot unmarshal {described(given)} into {what}")
     return [key for key in map(_key, given) if key is not None]
 
 
 def _key(given: Any) -> Key | None:
     """A key; None for one that verifies no token: a secret, or a private key."""
     if not isinstance(given, dict | None):
-        raise KeySetError(f"json: cannot unmarshal {_kind(given)} into Go value of type jose.rawJSONWebKey")
+        raise KeySetError(f"json: cannot unmarshal {described(given)} into Go value of type jose.rawJSONWebKey")
     given = given or {}
     texts = {name: _text(given.get(name)) for name in _TEXTS}
     numbers = {name: _number(given[name]) for name in _NUMBERS if given.get(name) is not None}
     if not isinstance(given.get("x5u"), dict | None):
-        raise KeySetError(f"json: cannot unmarshal {_kind(given['x5u'])} into Go value of type url.URL")
+        raise KeySetError(f"json: cannot unmarshal {described(given['x5u'])} into Go value of type url.URL")
     certificates = _certificates(given.get("x5c"))
     public = _public(texts["kty"], texts["crv"], numbers, has_certificates=bool(certificates))
     if certificates and public is not None and _encoded(public) != _encoded(certificates[0].public_key()):
@@ -133,7 +134,7 @@ def _rsa(numbers: Mapping[str, bytes]) -> rsa.RSAPublicKey | None:
 
 def _certificates(given: Any) -> list[x509.Certificate]:
     if not isinstance(given, list | None):
-        raise KeySetError(f"json: cannot unmarshal {_kind(given)} into Go value of type []string")
+        raise KeySetError(f"json: cannot unmarshal {described(given)} into Go value of type []string")
     found: list[x509.Certificate] = []
     for text in map(_text, given or ()):
         try:
@@ -171,7 +172,7 @@ def _encoded(public: Any) -> bytes:
 
 def _text(given: Any) -> str:
     if not isinstance(given, str | None):
-        raise KeySetError(f"json: cannot unmarshal {_kind(given)} into Go value of type string")
+        raise KeySetError(f"json: cannot unmarshal {described(given)} into Go value of type string")
     return given or ""
 
 
@@ -180,7 +181,3 @@ def _number(given: Any) -> bytes:
         return url_base64(_text(given))
     except ValueError as error:
         raise KeySetError(str(error)) from error
-
-
-def _kind(value: Any) -> str:
-    return KINDS.get(type(value), "string")

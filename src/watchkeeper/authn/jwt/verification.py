@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from watchkeeper.authn.jwt.claims import Claims
-from watchkeeper.authn.jwt.go_values import KINDS, field_of, is_field, url_base64
+from watchkeeper.authn.jwt.go_values import field_of, is_field, url_base64
 from watchkeeper.authn.jwt.issuer import Issuer
 from watchkeeper.authn.jwt.key_set import Key
 from watchkeeper.authn.jwt.keys import KeySet, KeysUnavailable
 from watchkeeper.meta.field import go_json, go_quote
 from watchkeeper.runtime.json_text import read_json
+from watchkeeper.runtime.unmarshal import described
 
 _LEEWAY_SECONDS = 60.0
 """By so much the clock of an issuer may be ahead."""
@@ -50,11 +51,11 @@ def issuer_of(token: str) -> str:
         raise Unverified(f"while unmarshaling token: {error}") from error
     if not isinstance(claims, dict | None):
         raise Unverified(
-            f"while unmarshaling token: json: cannot unmarshal {_kind(claims)} into Go value of type {_CLAIMS}"
+            f"while unmarshaling token: json: cannot unmarshal {described(claims)} into Go value of type {_CLAIMS}"
         )
     issuer = field_of(claims or {}, "iss")
     if not isinstance(issuer, str | None):
-        why = f"json: cannot unmarshal {_kind(issuer)} into Go struct field .iss of type string"
+        why = f"json: cannot unmarshal {described(issuer)} into Go struct field .iss of type string"
         raise Unverified(f"while unmarshaling token: {why}")
     return f"https://{issuer}" if issuer == _GOOGLE else issuer or ""
 
@@ -213,11 +214,7 @@ def _time(claims: Claims, name: str) -> float:
 
 def _wrong(value: Any, name: str, wanted: str, *, struct: str = "idToken") -> Unverified:
     where = f"Go struct field {struct}.{name} of type {wanted}"
-    return Unverified(f"{_UNREADABLE}json: cannot unmarshal {_kind(value)} into {where}")
-
-
-def _kind(value: Any) -> str:
-    return KINDS.get(type(value), "string")
+    return Unverified(f"{_UNREADABLE}json: cannot unmarshal {described(value)} into {where}")
 
 
 def _shown(seconds: float) -> str:

@@ -8,10 +8,9 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.runtime.json_text import HugeNumber, JsonError, read_json
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
+from watchkeeper.runtime.unmarshal import described
 
 Object = dict[str, Any]
-
-_JSON_TYPES = {bool: "bool", str: "string", int: "number", float: "number", dict: "object", list: "array"}
 
 
 def read_document(body: bytes, *, prefix: str, huge: bool = False) -> Any:
@@ -44,4 +43,4 @@ def mismatch(value: Any, where: str, *, prefix: str) -> ApiError:
 
 def go_mismatch(value: Any, where: str) -> str:
     """What Go says of a value of the wrong type."""
-    return f"json: cannot unmarshal {_JSON_TYPES[type(value)]} into Go {where}"
+    return f"json: cannot unmarshal {described(value)} into Go {where}"
