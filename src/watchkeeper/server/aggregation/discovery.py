@@ -11,14 +11,12 @@ from typing import Any
 import orjson
 
 from watchkeeper.aio.backoff import Backoff
-from watchkeeper.aio.http_client import ResolveError
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.meta.gvk import GroupVersion
 from watchkeeper.request.user import User
 from watchkeeper.server.aggregation.discovery_form import Object, version_of_list, versions_of
-from watchkeeper.server.aggregation.fetch import AGGREGATOR, Fetched, FetchError, fetch
+from watchkeeper.server.aggregation.fetch import AGGREGATOR, Fetched, FetchError, ask
 from watchkeeper.server.aggregation.remote import Remote
-from watchkeeper.server.aggregation.transport import Unusable
 from watchkeeper.webhook.client_config import ServiceReference
 
 log = logging.getLogger(__name__)
@@ -156,13 +154,9 @@ async def _plain(remote: Remote, at: GroupVersion) -> Object:
 
 
 async def _ask(remote: Remote, path: str, user: User, accept: str, etag: str) -> Fetched:
-    headers = [(b"accept", accept.encode())]
-    if etag:
-        headers.append((b"if-none-match", etag.encode("latin-1")))
     try:
-        async with asyncio.timeout(_SECONDS):
-            return await fetch(remote, await remote.locate(), path, user=user, headers=headers, max_bytes=_MAX_BYTES)
-    except (FetchError, ResolveError, Unusable) as problem:
+        return await ask(remote, path, user=user, accept=accept, etag=etag, seconds=_SECONDS, max_bytes=_MAX_BYTES)
+    except FetchError as problem:
         raise _Unknown(str(problem)) from problem
     except TimeoutError:
         raise _Unknown("request timed out") from None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from watchkeeper.aio.http_client import ResolveError
 from watchkeeper.aio.http_stream import Head, HttpStream, Malformed, request_head
 from watchkeeper.aio.tls_dial import DialError, os_text
 from watchkeeper.request.user import SYSTEM_MASTERS, User
@@ -30,6 +32,20 @@ class Fetched:
     def header(self, name: bytes) -> str:
         """The first value of a header."""
         return self.head.first(name).decode("latin-1")
+
+
+async def ask(
+    remote: Remote, path: str, *, user: User, accept: str, etag: str = "", seconds: float, max_bytes: int
+) -> Fetched:
+    """Find the server and `fetch`; a 304 may come where `etag` is known. Raises FetchError, TimeoutError."""
+    headers = [(b"accept", accept.encode())]
+    if etag:
+        headers.append((b"if-none-match", etag.encode("latin-1")))
+    try:
+        async with asyncio.timeout(seconds):
+            return await fetch(remote, await remote.locate(), path, user=user, headers=headers, max_bytes=max_bytes)
+    except (ResolveError, Unusable) as problem:
+        raise FetchError(str(problem)) from problem
 
 
 async def fetch(
@@ -79,4 +95,4 @@ async def _answer(stream: HttpStream, max_bytes: int) -> Fetched:
     return Fetched(head, b"".join(pieces))
 
 
-__all__ = ["AGGREGATOR", "FetchError", "Fetched", "Unusable", "fetch"]
+__all__ = ["AGGREGATOR", "FetchError", "Fetched", "Unusable", "ask", "fetch"]

@@ -11,15 +11,13 @@ from typing import Any, Protocol
 import orjson
 
 from watchkeeper.aio.backoff import Backoff
-from watchkeeper.aio.http_client import ResolveError
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.openapi.remote_v2 import version_spec
 from watchkeeper.endpoints.response import PathHandler
 from watchkeeper.meta.gvk import GroupVersion
 from watchkeeper.request.user import User
-from watchkeeper.server.aggregation.fetch import Fetched, FetchError, fetch
+from watchkeeper.server.aggregation.fetch import Fetched, FetchError, ask
 from watchkeeper.server.aggregation.remote import Remote
-from watchkeeper.server.aggregation.transport import Unusable
 
 log = logging.getLogger(__name__)
 
@@ -157,14 +155,17 @@ def _paths(index: Any) -> dict[str, str]:
 async def _ask(remote: Remote, path: str, etag: str = "") -> Fetched:
     if not remote.available:
         raise _Failed("service unavailable")
-    headers = [(b"accept", b"application/json")]
-    if etag:
-        headers.append((b"if-none-match", etag.encode("latin-1")))
     try:
-        async with asyncio.timeout(_SECONDS):
-            place = await remote.locate()
-            return await fetch(remote, place, path, user=_AGGREGATOR, headers=headers, max_bytes=_MAX_BYTES)
-    except (FetchError, ResolveError, Unusable) as problem:
+        return await ask(
+            remote,
+            path,
+            user=_AGGREGATOR,
+            accept="application/json",
+            etag=etag,
+            seconds=_SECONDS,
+            max_bytes=_MAX_BYTES,
+        )
+    except FetchError as problem:
         raise _Failed(f"error trying to reach service: {problem}") from problem
     except TimeoutError:
         raise _Failed("request timed out") from None
