@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.errors import StartupError
+from watchkeeper.webhook.credentials import Credential
 
 log = logging.getLogger(__name__)
 
@@ -44,10 +44,8 @@ class ClientCertificate:
 
     def show(self, context: ssl.SSLContext) -> None:
         """Have a context show the certificate. Raises OSError, ssl.SSLError."""
-        with tempfile.NamedTemporaryFile() as file:  # `ssl` takes certificates from files only
-            file.write(b"\n".join(self._content))
-            file.flush()
-            context.load_cert_chain(file.name)
+        certificate, key = self._content
+        Credential(certificate=certificate, key=key).show(context)
 
     async def _run(self) -> None:
         seen = self._content
