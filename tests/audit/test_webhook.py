@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from watchkeeper.audit import sinks
-from watchkeeper.audit.sinks import AllSinks, Sink, Truncating, Truncation
+from watchkeeper.audit.sinks import AllSinks, Sink, Truncating
 from watchkeeper.audit.webhook import AuditWebhook, WebhookOptions
 from watchkeeper.webhook.backend import BackendError
 
@@ -233,7 +233,7 @@ def test_several_are_told_of_everything(told: list[Sink], written: bool) -> None
 
 def test_events_that_are_too_large_lose_their_objects() -> None:
     lines = Lines()
-    truncating = Truncating(lines, Truncation(200))
+    truncating = Truncating(lines, 200)
     truncating.write(event("small", level="RequestResponse", requestObject={"a": "x"}))
     large = {"requestObject": {"a": "x" * 200}, "responseObject": {}, "annotations": {"z": "1"}}
     truncating.write(event("large", level="Request", **large))
@@ -255,7 +255,7 @@ def test_events_that_are_too_large_lose_their_objects() -> None:
 @pytest.mark.parametrize("works", [True, False])
 def test_no_request_fails_for_an_event_that_is_too_large_to_be_told(works: bool) -> None:
     async def main() -> list[bool]:
-        truncating = Truncating(Lines(blocking=True, strict=True, works=works), Truncation(200))
+        truncating = Truncating(Lines(blocking=True, strict=True, works=works), 200)
         told = []
         for name, fields in (("small", {}), ("large", {"userAgent": "x" * 200}), ("next", {})):
             truncating.write(event(name, **fields))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import orjson
@@ -76,20 +75,13 @@ class AllSinks:
         await asyncio.gather(*(sink.close() for sink in self._sinks))
 
 
-@dataclass(frozen=True, slots=True)
-class Truncation:
-    """From how many bytes on events lose the objects that they hold."""
-
-    max_event_size: int = 100 * 1024
-    max_batch_size: int = 10 * 1024 * 1024
-
-
 class Truncating:
     """Takes objects out of events that are too large, and drops what is too large even so."""
 
-    def __init__(self, sink: Sink, truncation: Truncation) -> None:
+    def __init__(self, sink: Sink, max_event_size: int) -> None:
+        """Events of more than `max_event_size` bytes lose the objects that they hold."""
         self._sink = sink
-        self._limit = truncation.max_event_size
+        self._limit = max_event_size
         self.blocking = sink.blocking
         self.strict = sink.strict
         self._lost = 0

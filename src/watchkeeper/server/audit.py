@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchkeeper.audit.log import AuditLog, LogOptions
 from watchkeeper.audit.policy import PolicyError, parse_policy
-from watchkeeper.audit.sinks import AllSinks, Sink, Truncating, Truncation
+from watchkeeper.audit.sinks import AllSinks, Sink, Truncating
 from watchkeeper.endpoints.filters.audit import Auditing
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
@@ -49,7 +49,7 @@ async def _log(options: ServeOptions) -> list[Sink]:
         raise StartupError(f"--audit-log-path: {error}") from error
     if not options.audit_log_truncate_enabled:
         return [audit_log]
-    return [Truncating(audit_log, Truncation(options.audit_log_truncate_max_event_size))]
+    return [Truncating(audit_log, options.audit_log_truncate_max_event_size)]
 
 
 def _webhook(options: ServeOptions) -> list[Sink]:
@@ -78,4 +78,4 @@ def _webhook(options: ServeOptions) -> list[Sink]:
     webhook.start()
     if not options.audit_webhook_truncate_enabled:
         return [webhook]
-    return [Truncating(webhook, Truncation(options.audit_webhook_truncate_max_event_size))]
+    return [Truncating(webhook, options.audit_webhook_truncate_max_event_size)]
