@@ -20,7 +20,7 @@ from watchkeeper.registry.store import Store
 from watchkeeper.server.api_services import ApiServices, Object, is_remote
 from watchkeeper.server.ownership import Ownership
 from watchkeeper.server.policy_feed import PolicyFeed
-from watchkeeper.server.stored_objects import StoredObjects
+from watchkeeper.server.stored_objects import OF_SERVICE, StoredObjects
 from watchkeeper.storage.errors import KeyNotFound, StorageError
 from watchkeeper.storage.interface import StoredObject
 
@@ -30,7 +30,6 @@ _FOLLOWED = {
     "Service": GroupResource("", "services"),
     "EndpointSlice": GroupResource("discovery.k8s.io", "endpointslices"),
 }
-_OF_SERVICE = "kubernetes.io/service-name"
 _AGAIN_SECONDS = 30.0
 """How often those are looked at of which nothing new is heard."""
 
@@ -110,7 +109,7 @@ class ApiAvailability:
         metadata = obj["metadata"]
         name = metadata["name"]
         if "addressType" in obj:
-            name = (metadata.get("labels") or {}).get(_OF_SERVICE)
+            name = (metadata.get("labels") or {}).get(OF_SERVICE)
         for each, spec in self._specs.items():
             if spec["service"]["name"] == name and spec["service"]["namespace"] == metadata["namespace"]:
                 self._wake[each].set()

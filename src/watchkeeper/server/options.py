@@ -195,6 +195,7 @@ class ServeOptions:
     audit_log_maxage: int = 366
     """How many days older files are kept, 0 for ever."""
     audit_log_mode: str = "blocking"
+    """`batch`: events are written when there is time; `blocking`: before the answer; `blocking-strict`: or it fails."""
     audit_log_version: str = "audit.k8s.io/v1"
     audit_log_truncate_enabled: bool = False
     audit_log_truncate_max_event_size: int = 100 * 1024
@@ -216,7 +217,6 @@ class ServeOptions:
     audit_webhook_truncate_enabled: bool = False
     audit_webhook_truncate_max_event_size: int = 100 * 1024
     audit_webhook_truncate_max_batch_size: int = 10 * 1024 * 1024
-    """`batch`: events are written when there is time; `blocking`: before the answer; `blocking-strict`: or it fails."""
     shutdown_grace: float = 10.0
     log_format: str = "text"
     log_level: str = "info"

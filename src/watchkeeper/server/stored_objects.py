@@ -26,7 +26,8 @@ _PAUSE_SECONDS = 0.1
 _NAMESPACES = GroupResource("", "namespaces")
 _NODES = GroupResource("", "nodes")
 _SLICES = GroupResource("discovery.k8s.io", "endpointslices")
-_OF_SERVICE = "kubernetes.io/service-name"
+OF_SERVICE = "kubernetes.io/service-name"
+"""The label of EndpointSlices that names their Service."""
 _NO_LABELS: Mapping[str, str] = {}
 _PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 
@@ -158,7 +159,7 @@ class StoredObjects:
             found = await store.storage.get_list(f"{store.prefix}/{namespace}/", ListOptions(resource_version="0"))
         except StorageError as error:
             raise ResolveError(str(error)) from error
-        return [item.data() for item in found.items if item.attributes.labels.get(_OF_SERVICE) == name]
+        return [item.data() for item in found.items if item.attributes.labels.get(OF_SERVICE) == name]
 
     async def find(self, store: Store, key: str) -> Object | None:
         """An object by what follows the prefix of its resource in its key, None when there is none. Raises ApiError."""
