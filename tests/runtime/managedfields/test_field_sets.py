@@ -12,6 +12,7 @@ from watchkeeper.runtime.managedfields.field_set import (
     FieldSet,
     difference,
     has,
+    covers,
     intersection,
     leaves,
     members,
@@ -67,6 +68,7 @@ def test_operations_are_those_of_sets_of_paths(a: Paths, b: Paths) -> None:
     ):
         wellformed(made)
         assert paths(made) == expected
+    assert covers(x, y) == (b <= a)
     assert (x, y) == (of_paths(a), of_paths(b)), "operands have changed"
 
 

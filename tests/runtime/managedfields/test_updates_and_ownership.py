@@ -11,6 +11,7 @@ from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.managedfields import FieldManager, excluding, including, keep_times_of_unchanged
 from watchkeeper.runtime.managedfields.capping import cap_updaters
 from watchkeeper.runtime.managedfields.entries import Owned, manager_id
+from watchkeeper.runtime.managedfields.renewal import renewed
 
 Object = dict[str, Any]
 
@@ -377,3 +378,62 @@ def test_what_is_empty_in_items_of_a_list_owned_as_a_whole_counts(ingress: list[
     found = {manager: fields for manager, _, fields in entries(kept.update(body, "other"))}
     assert found.get("other") == ({"f:spec": {"f:ingress": {}}} if owned else None)
     assert ("f:ingress" in found["maker"]["f:spec"]) is not (owned or not ingress)
+
+
+def test_a_heartbeat_renews_the_time_of_its_own_entry_and_leaves_others_as_they_are() -> None:
+    kept = Kept(CONFIG_MAP)
+    kept.create({"metadata": {"name": "a"}, "data": {"x": "1", "y": "1"}}, "maker")
+    kept.update({"metadata": {"name": "a"}, "data": {"x": "1", "y": "1", "beat": "1"}}, "heart")
+    before = {entry["manager"]: entry for entry in kept.live["metadata"]["managedFields"]}  # type: ignore[index]
+    kept.update({"metadata": {"name": "a"}, "data": {"x": "1", "y": "1", "beat": "2"}}, "heart")
+    after = {entry["manager"]: entry for entry in kept.live["metadata"]["managedFields"]}  # type: ignore[index]
+    assert after["maker"] == before["maker"]
+    assert after["heart"] == {**before["heart"], "time": after["heart"]["time"]}
+    assert after["heart"]["time"] > before["heart"]["time"]
+
+
+OWN = {
+    "manager": "heart",
+    "operation": "Update",
+    "apiVersion": "v1",
+    "time": "2026-01-01T00:00:05Z",
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:data": {"f:beat": {}, "f:x": {}}},
+}
+HEART = manager_id("heart", "Update", "v1", "")
+NOW = "2026-01-01T00:00:07Z"
+
+
+def other(**fields: Any) -> Object:
+    return {**OWN, "manager": "other", "fieldsV1": {"f:data": {"f:other": {}}}, **fields}
+
+
+@pytest.mark.parametrize(
+    ("entries", "changed"),
+    [
+        ([], {"f:data": {"f:beat": {}}}),
+        ([other()], {"f:data": {"f:beat": {}}}),
+        ([OWN], {"f:data": {"f:new": {}}}),
+        ([OWN], {"f:data": {}}),
+        ([OWN, other(fieldsV1={"f:data": {"f:beat": {}}})], {"f:data": {"f:beat": {}}}),
+        ([OWN, other(apiVersion="v2")], {"f:data": {"f:beat": {}}}),
+        ([OWN, other(operation="Other")], {"f:data": {"f:beat": {}}}),
+        ([OWN, other(fieldsType=None)], {"f:data": {"f:beat": {}}}),
+        ([OWN, other(fieldsV1=None)], {"f:data": {"f:beat": {}}}),
+        ([OWN, OWN], {"f:data": {"f:beat": {}}}),
+        ([{**OWN, "subresource": "status"}], {"f:data": {"f:beat": {}}}),
+        ([{**OWN, "operation": "Apply"}], {"f:data": {"f:beat": {}}}),
+        ([OWN, *(other(manager=f"other-{i}") for i in range(10))], {"f:data": {"f:beat": {}}}),
+        ([OWN, None], {"f:data": {"f:beat": {}}}),
+    ],
+)
+def test_a_record_is_not_just_renewed_where_somebodys_fields_may_change(entries: list[Any], changed: Object) -> None:
+    assert renewed(entries, changed, HEART, lambda: NOW) is None
+
+
+def test_renewed_entries_are_in_order_and_those_before_are_not_changed() -> None:
+    entries = [copy.deepcopy(OWN), other(time="2026-01-01T00:00:06Z")]
+    found = renewed(entries, {"f:data": {"f:beat": {}}}, HEART, lambda: NOW)
+    assert found == [entries[1], {**OWN, "time": NOW}]
+    assert entries[0] == OWN
+    assert renewed(entries, {}, HEART, lambda: NOW) == entries

@@ -64,7 +64,8 @@ class Apply:
                 raise ApiError(500, "", f"failed to create manager for existing fields: {why}")
             if not tracking.fits:
                 self._check(base, _EXISTING, allow_repeated=True)
-            managed = tracking.record_update(tracking.empty(), base, managed, BEFORE_FIRST_APPLY)
+            changes = tracking.updater.compared(tracking.empty(), base)
+            managed = tracking.record_update(changes, managed, tracking.updater_id(BEFORE_FIRST_APPLY))
         self._check(self.applied, "failed to create typed patch object ({})", allow_repeated=False)
         if not tracking.fits:
             self._check(base, "failed to create typed live object ({})", allow_repeated=True)

@@ -121,16 +121,21 @@ def _values(node: Node, old: Any, new: Any) -> _Difference:
 def _maps(node: MapNode, old: dict[str, Any], new: dict[str, Any]) -> _Difference:
     if old.__class__ is not dict or new.__class__ is not dict:
         old, new = _shown(old), _shown(new)
-    added = [name for name in new if name not in old]
-    gone = [name for name in old if name not in new] if len(old) + len(added) > len(new) else None
-    changed = node.parts(tuple(added), new) if added else None
-    removed = node.parts(tuple(gone), old) if gone else None
+    changed = removed = None
+    gone: list[str] = []
+    if old.keys() != new.keys():
+        if added := [name for name in new if name not in old]:
+            changed = node.parts(tuple(added), new)
+        if gone := [name for name in old if name not in new]:
+            removed = node.parts(tuple(gone), old)
     modified: FieldSet = {}
     lost: FieldSet = {}
     untyped = node.untyped
     for name, ours in old.items():
-        theirs = new.get(name, ABSENT)
-        if ours is theirs or theirs is ABSENT or (ours == theirs and not (untyped and not _alike(ours, theirs))):
+        if gone and name in gone:
+            continue
+        theirs = new[name]
+        if ours is theirs or (ours == theirs and not (untyped and not _alike(ours, theirs))):
             continue
         more, less = _values(node.child(name), ours, theirs)
         if more is not None:
@@ -138,10 +143,16 @@ def _maps(node: MapNode, old: dict[str, Any], new: dict[str, Any]) -> _Differenc
         if less is not None:
             lost[f"f:{name}"] = less
     if modified:
-        changed = ordered({**changed, **modified} if changed else modified)
+        changed = _joined(changed, modified)
     if lost:
-        removed = ordered({**removed, **lost} if removed else lost)
+        removed = _joined(removed, lost)
     return changed, removed
+
+
+def _joined(found: FieldSet | None, more: FieldSet) -> FieldSet:
+    if found:
+        return ordered({**found, **more})
+    return ordered(more) if len(more) > 1 else more
 
 
 def _shown(value: Any) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def encode(managed: Managed) -> list[Object]:
     """The entries to write: appliers first, then by time, those without a time before all others."""
     entries = [owned.entry or _entry(identity, owned) for identity, owned in managed.items()]
     if len(entries) > 1:
-        entries.sort(key=_entry_order)
+        entries.sort(key=entry_order)
     return entries
 
 
@@ -141,7 +141,8 @@ def _entry(identity: ManagerId, owned: Owned) -> Object:
     return entry
 
 
-def _entry_order(entry: Object) -> tuple[str, ...]:
+def entry_order(entry: Object) -> tuple[str, ...]:
+    """What entries are sorted by."""
     get = entry.get
     return (
         entry["operation"],

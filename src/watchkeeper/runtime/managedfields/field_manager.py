@@ -7,11 +7,11 @@ from typing import Any
 
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.runtime.managedfields.applying import Apply
-from watchkeeper.runtime.managedfields.entries import EntryError, Managed, decode, is_reset
+from watchkeeper.runtime.managedfields.entries import EntryError, Managed, decode, encode, is_reset
 from watchkeeper.runtime.managedfields.filters import Filter
 from watchkeeper.runtime.managedfields.foreign import Foreign
 from watchkeeper.runtime.managedfields.nodes import Mismatch
-from watchkeeper.runtime.managedfields.tracking import Tracking, utc_now, without_record, write_record
+from watchkeeper.runtime.managedfields.tracking import Tracking, utc_now, without_record
 from watchkeeper.runtime.managedfields.validate import check
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Scheme
 
@@ -60,10 +60,13 @@ class FieldManager:
         if not isinstance(metadata, dict):
             return new
         try:
-            managed = self._update(live, new, metadata, manager)
+            entries = self._update(live, new, metadata, manager)
         except (Mismatch, DecodeError, NotRegistered, ApiError):
-            managed = {}
-        write_record(metadata, managed)
+            entries = []
+        if entries:
+            metadata["managedFields"] = entries
+        else:
+            metadata.pop("managedFields", None)
         return new
 
     def apply(self, live: Object | None, applied: Object, manager: str, *, force: bool) -> Object:
@@ -82,45 +85,61 @@ class FieldManager:
         head = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": {"name": live["metadata"]["name"]}}
         return self.apply(live, {**head, **part}, manager, force=True)
 
-    def _update(self, live: Object | None, new: Object, metadata: Object, manager: str) -> Managed:
+    def _update(self, live: Object | None, new: Object, metadata: Object, manager: str) -> list[Object]:
+        """The entries to write. Takes the record off `metadata`."""
         tracking = self._tracking
-        managed, trusted = self._record_to_start_from(live, metadata)
-        if not managed and live is not None and live["metadata"].get("uid"):
+        kept = live["metadata"].get("managedFields") if live is not None else None
+        managed = self._sent_record(metadata.pop("managedFields", None), kept)
+        if live is None:
+            if managed:
+                managed = tracking.updater.reconciled(managed, tracking.empty())
+            return encode(tracking.record_create(self._at_version(new), managed or {}, manager))
+        before, after = tracking.from_hub(without_record(live)), self._at_version(new)
+        identity = tracking.updater_id(manager)
+        if managed is None and kept and tracking.kind.builtin:
+            changes = tracking.updater.compared(before, after)
+            renewed = tracking.renewed(kept, changes, identity)
+            if renewed is not None:
+                return renewed
+            managed = _readable(kept)
+        else:
+            managed = tracking.updater.reconciled(_readable(kept) if managed is None else managed, before)
+            changes = tracking.updater.compared(before, after)
+        if not managed and live["metadata"].get("uid"):
             # Nobody keeps a record of this object, and an update does not begin one.
-            return managed
-        metadata.pop("managedFields", None)
-        before = tracking.empty() if live is None else tracking.from_hub(without_record(live))
-        if not (trusted and tracking.kind.builtin):
-            managed = tracking.updater.reconciled(managed, before)
+            return []
+        return encode(tracking.record_update(changes, managed, identity))
+
+    def _at_version(self, new: Object) -> Object:
+        """The new state at this version, checked where nobody else checks it."""
+        tracking = self._tracking
         after = tracking.from_hub(new)
         if not tracking.kind.builtin and (tracking.subresource or "status" in after):
             # Nobody else refuses what does not fit in a part that is not written here.
             part = after if tracking.subresource else {"status": after["status"]}
             check(tracking.node, part, allow_repeated=True)
-        if live is None:
-            return tracking.record_create(after, managed, manager)
-        return tracking.record_update(before, after, managed, manager)
+        return after
 
-    def _record_to_start_from(self, live: Object | None, metadata: Object) -> tuple[Managed, bool]:
-        """The record sent with the object, or else that of the live object; and whether this server wrote it.
+    def _sent_record(self, sent: Any, kept: Any) -> Managed | None:
+        """The record that was sent with the object; None where that of the live object counts.
 
         A subresource cannot send a record. What cannot be understood does not count.
         """
-        sent = metadata.get("managedFields")
-        kept = live["metadata"].get("managedFields") if live is not None else None
+        if sent is None or sent is kept or self._tracking.subresource or sent == kept:
+            return None
         if not sent and not self._tracking.kind.builtin:
-            # Metadata of custom objects is read with what is empty left out.
-            sent = None
-        if sent is not None and not self._tracking.subresource and sent != kept:
-            if is_reset(sent):
-                return {}, True
-            try:
-                managed = decode(sent)
-            except EntryError:
-                managed = {}
-            if managed:
-                return managed, False
+            return None  # metadata of custom objects is read with what is empty left out
+        if is_reset(sent):
+            return {}
         try:
-            return decode(kept, trusted=True), True
+            return decode(sent) or None
         except EntryError:
-            return {}, True
+            return None
+
+
+def _readable(kept: Any) -> Managed:
+    """A stored record; an empty one if it cannot be understood."""
+    try:
+        return decode(kept, trusted=True)
+    except EntryError:
+        return {}

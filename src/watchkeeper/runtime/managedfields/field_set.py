@@ -96,6 +96,15 @@ def _entry_key(entry: tuple[str, FieldSet]) -> tuple[Any, ...]:
     return sort_key(entry[0])
 
 
+def covers(a: FieldSet, b: FieldSet) -> bool:
+    """Whether all members of a set are members of another one, `a`."""
+    for element, theirs in b.items():
+        ours = a.get(element)
+        if ours is None or (not is_member(ours) if not theirs else not (ours and covers(ours, theirs))):
+            return False
+    return True
+
+
 def union(a: FieldSet, b: FieldSet) -> FieldSet:
     """What is in either of two sets."""
     if not a or a is b:

@@ -16,7 +16,8 @@ from watchkeeper.runtime.managedfields.field_set import FieldSet, difference, of
 from watchkeeper.runtime.managedfields.filters import Filter
 from watchkeeper.runtime.managedfields.foreign import Foreign
 from watchkeeper.runtime.managedfields.nodes import MapNode, NodeTable
-from watchkeeper.runtime.managedfields.updater import Updater
+from watchkeeper.runtime.managedfields.renewal import renewed
+from watchkeeper.runtime.managedfields.updater import Comparisons, Updater, without_changes
 from watchkeeper.runtime.managedfields.validate import may_lack_keys
 from watchkeeper.runtime.managedfields.versions import Versions
 from watchkeeper.runtime.scheme import Kind, Scheme
@@ -109,13 +110,16 @@ class Tracking:
         """An object of this version at the hub version. Consumes it."""
         return obj if self._at_hub else self._scheme.convert(obj, self.kind.hub)
 
-    def record_update(self, before: Object, after: Object, managed: Managed, manager: str) -> Managed:
-        """Who owns what after `manager` has made `after` of `before`, both without a record and at this version.
+    def updater_id(self, manager: str) -> ManagerId:
+        """The id under which what `manager` changes is recorded."""
+        return manager_id(manager, UPDATE, self.version, self.subresource)
+
+    def record_update(self, changes: Comparisons, managed: Managed, identity: ManagerId) -> Managed:
+        """Who owns what after an updater has made `changes`, of states without a record and at this version.
 
         Raises Mismatch, and what conversion raises.
         """
-        identity = manager_id(manager, UPDATE, self.version, self.subresource)
-        left, changed = self.updater.update(before, after, managed, identity)
+        left, changed = without_changes(managed, changes, identity), changes.own.changed
         mine = difference(changed, NEVER_OWNED)
         if mine is not changed and identity in left:  # it may say so in a record that it has sent
             kept = difference(left[identity].fields, changed)
@@ -129,15 +133,16 @@ class Tracking:
         """The same for a new object; others own something of it only if its maker says so."""
         specs = self.kind.specs
         known = specs.known(after.get("spec")) if specs is not None and not managed and not self.subresource else None
+        identity = self.updater_id(manager)
         if known is None:
-            return self.record_update(self.empty(), after, managed, manager)
+            return self.record_update(self.updater.compared(self.empty(), after), managed, identity)
         around = _around_spec(after)
         mine = known.owned.get(around) if around is not None else None
         if mine is None:
             mine = difference(self._set_fields(after, known), NEVER_OWNED)
             if around is not None:
                 known.remember(around, mine)
-        return self._credited({}, mine, manager_id(manager, UPDATE, self.version, self.subresource))
+        return self._credited({}, mine, identity)
 
     def _set_fields(self, new: Object, known: KnownSpec) -> FieldSet:
         """All that a new object sets."""
@@ -155,6 +160,20 @@ class Tracking:
             left[identity] = Owned(fields, self.version, self.now())
         cap_updaters(left)
         return left
+
+    def renewed(self, entries: Any, changes: Comparisons, identity: ManagerId) -> list[Object] | None:
+        """What is recorded after an update that changes nobody's fields, given what is; None if it may change some.
+
+        That is when what the updater has modified was its own already, and nobody else's.
+        """
+        changed, removed = changes.own
+        if removed or not _is_ownable(changed):
+            return None
+        return renewed(entries, changed, identity, self.now)
+
+
+def _is_ownable(fields: FieldSet) -> bool:
+    return NEVER_OWNED.keys().isdisjoint(fields) or difference(fields, NEVER_OWNED) is fields
 
 
 def _around_spec(obj: Object) -> bytes | None:

@@ -51,14 +51,9 @@ class Updater:
                 found[identity] = owned.with_fields(fields)
         return found
 
-    def update(self, live: Object, new: Object, managed: Managed, updater: ManagerId) -> tuple[Managed, FieldSet]:
-        """(what everybody owns after an update, what the update changed), both at the version of the objects.
-
-        Everybody loses what was removed, and all but the updater what was changed; it is for the caller to give the
-        updater the rest of the changes. Raises Mismatch, and what conversion raises.
-        """
-        comparisons = _Comparisons(self, live, new)
-        return _without_changes(managed, comparisons, updater), comparisons.own.changed
+    def compared(self, live: Object, new: Object) -> Comparisons:
+        """Two states, both at one version, to be compared at others as well. Raises Mismatch."""
+        return Comparisons(self, live, new)
 
     def filtered(self, fields: FieldSet, api_version: str) -> FieldSet:
         """The part of a set that counts."""
@@ -95,13 +90,13 @@ class Updater:
         return merged, self._settle(live, merged, managed, applier, force=force)
 
     def _settle(self, live: Object, merged: Object, managed: Managed, applier: ManagerId, *, force: bool) -> Managed:
-        comparisons = _Comparisons(self, live, merged)
+        comparisons = Comparisons(self, live, merged)
         others = {identity: owned for identity, owned in managed.items() if identity != applier}
         if not force:
             conflicts = _conflicts(others, comparisons)
             if conflicts:
                 raise Conflicts(conflicts)
-        left = _without_changes(others, comparisons)
+        left = without_changes(others, comparisons)
         left[applier] = managed[applier]
         return without_empty(left.items())
 
@@ -127,33 +122,42 @@ def _failing(prefix: str) -> Iterator[None]:
         raise ApiError(500, "", f"{prefix}{mismatch}") from None
 
 
-class _Comparisons:
+class Comparisons:
     """Two states of an object compared at each version that somebody asks for."""
 
     def __init__(self, updater: Updater, live: Object, new: Object) -> None:
         self._updater = updater
-        self._live = Versioned(updater.versions, live)
-        self._new = Versioned(updater.versions, new)
+        self._states = live, new
+        self._versioned: tuple[Versioned, Versioned] | None = None
         version = new["apiVersion"]
         self.own = updater.compare(live, new, version)
+        """The comparison at the version of the objects themselves."""
         self._found: dict[str, Comparison] = {version: self.own}
 
     def at(self, api_version: str) -> Comparison | None:
         """The comparison at a version; None for versions that nobody knows any more."""
         found = self._found.get(api_version)
         if found is None and self._updater.versions.knows(api_version):
-            with _failing("failed to convert old object: "):
-                live = self._live.at(api_version)
-            with _failing("failed to convert new object: "):
-                new = self._new.at(api_version)
-            found = self._found[api_version] = self._updater.compare(live, new, api_version)
+            found = self._found[api_version] = self._compared_at(api_version)
         return found
 
+    def _compared_at(self, api_version: str) -> Comparison:
+        if self._versioned is None:
+            live, new = self._states
+            self._versioned = Versioned(self._updater.versions, live), Versioned(self._updater.versions, new)
+        before, after = self._versioned
+        with _failing("failed to convert old object: "):
+            live = before.at(api_version)
+        with _failing("failed to convert new object: "):
+            new = after.at(api_version)
+        return self._updater.compare(live, new, api_version)
 
-def _without_changes(managed: Managed, comparisons: _Comparisons, updater: ManagerId | None = None) -> Managed:
+
+def without_changes(managed: Managed, comparisons: Comparisons, updater: ManagerId | None = None) -> Managed:
     """Everybody's fields without those that are gone or, but for the updater's, have changed.
 
-    Whoever is left with nothing is left out.
+    Whoever is left with nothing is left out. It is for the caller to give the updater the rest of the changes. Raises
+    Mismatch, and what conversion to the versions that are recorded raises.
     """
     left: Managed = {}
     for identity, owned in managed.items():
@@ -170,7 +174,7 @@ def _without_changes(managed: Managed, comparisons: _Comparisons, updater: Manag
     return left
 
 
-def _conflicts(managed: Managed, comparisons: _Comparisons) -> list[Conflict]:
+def _conflicts(managed: Managed, comparisons: Comparisons) -> list[Conflict]:
     """What others own of what would change, by manager, in the order of paths."""
     found: list[Conflict] = []
     for identity in sorted(managed, key=ManagerId.text):
