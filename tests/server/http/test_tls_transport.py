@@ -211,6 +211,31 @@ def test_pieces_are_joined_to_full_records_and_nothing_is_lost_or_moved(context)
     assert found == expected
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_CORK"), reason="this system sends packets as it likes")
+@pytest.mark.parametrize("size", [100_000, 8 << 20])
+def test_what_is_sent_in_whole_packets_does_not_wait_for_more(context, size):
+    """The kernel fills packets while a long piece is written, and sends the last of it when that is done."""
+    piece = os.urandom(size)
+
+    def corked(protocol):
+        return protocol.transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_CORK)
+
+    async def run():
+        async with accepting(context) as (_, made, port), raw_client(port, made) as (client, protocol):
+            protocol.transport.writelines([b"a", piece, b"b"])
+            waited = protocol.transport.get_write_buffer_size()
+            during = corked(protocol)
+            found = await asyncio.to_thread(read_all, client, size + 2)
+            await until(lambda: not protocol.transport.get_write_buffer_size())
+            return found, waited, during, corked(protocol)
+
+    found, waited, during, after = asyncio.run(run())
+    assert found == b"a" + piece + b"b"
+    assert during == (1 if waited else 0)
+    assert bool(waited) is (size > 4 << 20)
+    assert after == 0
+
+
 def test_a_protocol_pauses_when_much_waits_and_goes_on_when_little_does(context):
     async def run():
         async with accepting(context) as (_, made, port), raw_client(port, made) as (client, protocol):

@@ -22,6 +22,9 @@ RECORD = 1 << 14
 """The longest TLS record's plain text in bytes; OpenSSL reads and writes one at a time."""
 _SLICE = 1 << 16
 """So much is given to OpenSSL at a time. When the socket does not take all, the same bytes must be offered again."""
+_CORK: int | None = getattr(socket, "TCP_CORK", None)
+_CORKED = 4 * RECORD
+"""From so many bytes on, the kernel is told to wait for whole packets: it sends each record by itself otherwise."""
 _LOW_SHARE = 4
 """Writing goes on when no more than this share of the limit waits."""
 
@@ -46,6 +49,7 @@ class TlsTransport(asyncio.Transport):
 
     __slots__ = (
         "_backlog",
+        "_corked",
         "_factory",
         "_fd",
         "_greeted",
@@ -81,6 +85,7 @@ class TlsTransport(asyncio.Transport):
         self._protocol: asyncio.Protocol | None = None
         self._backlog: deque[bytes | memoryview] | None = None
         self._size = 0
+        self._corked = False
         self._high = 1 << 16
         self._paused_protocol = False
         self._reading = True
@@ -216,9 +221,19 @@ class TlsTransport(asyncio.Transport):
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
         """Send several pieces in full records: short ones are joined to the beginning or end of long ones."""
+        pieces = list(list_of_data)
+        if sum(map(len, pieces)) < _CORKED or self.state is not State.OPEN:
+            self._write_records(pieces)
+            return
+        self._cork()
+        self._write_records(pieces)
+        if not self._size:
+            self._uncork()
+
+    def _write_records(self, pieces: list[bytes | bytearray | memoryview]) -> None:
         pending: list[bytes | bytearray | memoryview] = []
         size = 0
-        for piece in list_of_data:
+        for piece in pieces:
             if size + len(piece) < RECORD:
                 pending.append(piece)
                 size += len(piece)
@@ -237,6 +252,24 @@ class TlsTransport(asyncio.Transport):
             size = len(view) - end
         if size:
             self.write(b"".join(pending))
+
+    def _cork(self) -> None:
+        """Let packets fill up until `_uncork`, which comes with the last of what is written now."""
+        if _CORK is not None and not self._corked:
+            self._corked = True
+            self._set_cork(1)
+
+    def _uncork(self) -> None:
+        if self._corked:
+            self._corked = False
+            self._set_cork(0)
+
+    def _set_cork(self, value: int) -> None:
+        assert _CORK is not None
+        try:
+            self._socket.setsockopt(socket.IPPROTO_TCP, _CORK, value)
+        except OSError as error:
+            self._lose(error)
 
     def _keep(self, rest: bytes | bytearray | memoryview) -> None:
         """Let it wait until the socket takes it. The protocol is told when that is too much."""
@@ -273,6 +306,7 @@ class TlsTransport(asyncio.Transport):
         if not backlog:
             self._backlog = None
             self._stop_writing()
+            self._uncork()
             if self.state is State.FLUSHING:
                 self._say_goodbye()
                 return
