@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from watchkeeper.runtime.managedfields.field_set import (
     LEAF,
     FieldSet,
+    covers,
     difference,
     has,
-    covers,
     intersection,
     leaves,
     members,
