@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from watchkeeper.cel.regex import RegexError, TooCostly, compile_given, compile_pattern
 from watchkeeper.cel.regex.automaton import Automaton
 from watchkeeper.cel.regex.backtracking import safe_length
-from watchkeeper.cel.regex.charset import unicode_class
 from watchkeeper.cel.regex.parser import parse
 from watchkeeper.cel.regex.program import Program
 from watchkeeper.cel.regex.threads import Threads
 from watchkeeper.cel.regex.translate import to_python
+from watchkeeper.cel.regex.unicode_classes import unicode_class
 from watchkeeper.cel.regex.work import MAX_VISITS, TURN, Allowance
 
 DNS = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
@@ -204,6 +204,85 @@ def test_classes_of_unicode_have_the_characters_that_they_should() -> None:
         for text, expected in ((inside, True), (outside, False)):
             assert all(compile_pattern(rf"\p{{{name}}}").search(ch) is expected for ch in text), (name, text)
     assert unicode_class("Klingon") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "outside"),
+    [
+        ("Letter", "aÉ漢", "1 "),
+        ("uppercase letter", "AÉ", "aé"),
+        ("Upper-Case_Letter", "AÉ", "aé"),
+        ("lu", "A", "a"),
+        ("LC", "aAǅ", "漢1"),
+        ("punct", "!,", "a$"),
+        ("digit", "1٣", "a½"),
+        ("cntrl", "\x00\x7f", "a"),
+        ("Cn", "\U0003ffff", "a\ue000"),
+        ("C", "\U0003ffff\ue000\x00", "a"),
+        ("Assigned", "a\ue000", "\U0003ffff"),
+        ("ASCII", "a~", "é"),
+        ("any", "aé\U0003ffff", ""),
+        (" Greek ", "αΩ", "a"),
+        ("Latin", "aÉª\uff21", "\u03b11"),
+        ("Common", "1 -", "a\u03b1"),
+        ("Han", "漢々", "あ"),
+    ],
+)
+def test_classes_of_unicode_are_found_by_any_spelling(name: str, inside: str, outside: str) -> None:
+    pattern, others = compile_pattern(rf"\p{{{name}}}"), compile_pattern(rf"\P{{{name}}}")
+    for text, expected in ((inside, True), (outside, False)):
+        assert all(pattern.search(ch) is expected for ch in text)
+        assert all(others.search(ch) is not expected for ch in text)
+
+
+@pytest.mark.parametrize(
+    "name", ["Klingon", "Old_Italic", "olditalic", "Garay", "SignWriting", "Grek", "Script=Greek", ""]
+)
+def test_other_names_are_no_classes_of_unicode(name: str) -> None:
+    with pytest.raises(RegexError, match="invalid character class range"):
+        compile_pattern(rf"\p{{{name}}}")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("^\\ *a", "  a"),
+        ("\\\n", "\n"),
+        ("\\\x01\\_\\-\\/", "\x01_-/"),
+        (r"\x{00000000041}", "A"),
+        ("(?P<n>a)(?P<n>b)(?<n>c)", "abc"),
+        (r"a*(?i)*B", "aab"),
+        ("a(?i)B", "ab"),
+    ],
+)
+def test_what_go_takes_matches(pattern: str, text: str) -> None:
+    assert compile_pattern(pattern).search(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        (r"\x{ 4}", r"invalid escape sequence: `\x{ `"),
+        (r"\x{+4}", r"invalid escape sequence: `\x{+`"),
+        (r"\x{4g}", r"invalid escape sequence: `\x{4g`"),
+        (r"[\x{4g}]", r"invalid escape sequence: `\x{4g`"),
+        (r"\x{110000}", r"invalid escape sequence: `\x{110000`"),
+        (r"\x{}", r"invalid escape sequence: `\x{}`"),
+        (r"\x4", r"invalid escape sequence: `\x4`"),
+        (r"\é", r"invalid escape sequence: `\é`"),
+        ("{3,2}", "invalid repeat count: `{3,2}`"),
+        ("x{3,2}?", "invalid repeat count: `{3,2}`"),
+        ("{2}", "missing argument to repetition operator: `{2}`"),
+        ("(?i)**", "missing argument to repetition operator: `*`"),
+        ("(?P<", "invalid or unsupported Perl syntax: `(?P`"),
+        ("(?P<n", "invalid named capture: `(?P<n`"),
+        ("(?P<n>a)(?P<n>b", "missing closing ): `(?P<n>a)(?P<n>b`"),
+    ],
+)
+def test_where_go_stops_reading_is_where_its_words_end(pattern: str, why: str) -> None:
+    with pytest.raises(RegexError) as raised:
+        compile_pattern(pattern)
+    assert str(raised.value) == f"error parsing regexp: {why}"
 
 
 def test_a_turn_of_the_loop_has_time_for_so_many_patterns_that_come_with_objects() -> None:

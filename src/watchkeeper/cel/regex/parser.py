@@ -5,12 +5,13 @@ from __future__ import annotations
 from watchkeeper.cel.regex import charset
 from watchkeeper.cel.regex.charset import Range, Ranges
 from watchkeeper.cel.regex.nodes import Assertion, Chars, Choice, Empty, Group, Node, Repeat, Sequence
+from watchkeeper.cel.regex.unicode_classes import unicode_class
 
 MAX_REPEAT = 1000
 MAX_DEPTH = 1000
 _PERL: dict[str, Ranges] = {"d": charset.DIGIT, "s": charset.SPACE, "w": charset.WORD}
 _SIMPLE = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
-_PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_HEX = frozenset("0123456789abcdefABCDEF")
 
 
 class RegexError(ValueError):
@@ -40,7 +41,6 @@ class _Parser:
         self.text = text
         self.at = 0
         self.flags = _Flags(False, False, False, False)
-        self.names: set[str] = set()
         self.depth = 0
 
     def parse(self) -> Node:
@@ -89,6 +89,8 @@ class _Parser:
             counts = self.counts()
             assert counts is not None
             low, high, self.at = counts
+            if low > MAX_REPEAT or (high is not None and not low <= high <= MAX_REPEAT):
+                raise RegexError("invalid repeat count", self.text[start : self.at])
         else:
             low, high = {"*": (0, None), "+": (1, None), "?": (0, 1)}[ch]
             self.at += 1
@@ -100,8 +102,6 @@ class _Parser:
             raise RegexError("missing argument to repetition operator", where)
         if repeated_from >= 0:
             raise RegexError("invalid nested repetition operator", self.text[repeated_from : self.at])
-        if low > MAX_REPEAT or (high or 0) > MAX_REPEAT or (high is not None and low > high):
-            raise RegexError("invalid repeat count", where)
         parts[-1] = Repeat(parts[-1], low, high, lazy != self.flags.ungreedy)
         if _copies(parts[-1]) > MAX_REPEAT:
             raise RegexError("invalid repeat count", where)
@@ -143,8 +143,9 @@ class _Parser:
         if not self.text.startswith("(?", start):
             self.at += 1
             return Group(self.group_body())
-        if self.text.startswith(("(?P<", "(?<"), start):
-            return self.named_group(start)
+        for opening in ("(?P<", "(?<"):
+            if self.text.startswith(opening, start) and len(self.text) > start + len(opening):
+                return self.named_group(start)
         return self.flag_group(start)
 
     def group_body(self) -> Node:
@@ -164,9 +165,6 @@ class _Parser:
         name = self.text[begin:end]
         if not name or not all(c == "_" or (c.isascii() and c.isalnum()) for c in name):
             raise RegexError("invalid named capture", self.text[start : end + 1])
-        if name in self.names:
-            raise RegexError("duplicate capture group name", name)
-        self.names.add(name)
         self.at = end + 1
         return Group(self.group_body(), name)
 
@@ -186,7 +184,7 @@ class _Parser:
             elif ch in ":)" and (sign or seen):
                 if ch == ")":
                     self.flags = flags
-                    return Empty()
+                    return None
                 saved, self.flags = self.flags, flags
                 inner = self.group_body()
                 self.flags = saved
@@ -244,13 +242,13 @@ class _Parser:
         negated = ch == "P"
         if name.startswith("^"):
             name, negated = name[1:], not negated
-        found = charset.unicode_class(name)
+        found = unicode_class(name)
         if found is None:
             raise RegexError("invalid character class range", self.text[start : self.at])
         return charset.negate(found) if negated else found
 
     def char_escape(self) -> int:
-        r"""Read \n, \x41, \x{1F600}, \101 or an escaped punctuation character."""
+        r"""Read \n, \x41, \x{1F600}, \101 or an escaped ASCII character that is neither a letter nor a digit."""
         start = self.at
         if start + 1 >= len(self.text):
             raise RegexError("trailing backslash at end of expression", "")
@@ -258,7 +256,7 @@ class _Parser:
         self.at += 2
         if ch in _SIMPLE:
             return ord(_SIMPLE[ch])
-        if ch in _PUNCTUATION:
+        if ch.isascii() and not ch.isalnum():
             return ord(ch)
         if ch in "01234567":
             digits = ch
@@ -272,21 +270,20 @@ class _Parser:
         raise RegexError("invalid escape sequence", self.text[start : self.at])
 
     def hex_escape(self, start: int) -> int:
-        if self.peek() == "{":
-            end = self.text.find("}", self.at)
-            digits = self.text[self.at + 1 : end] if end > 0 else ""
-            self.at = end + 1 if end > 0 else len(self.text)
-        else:
-            digits = self.text[self.at : self.at + 2]
-            self.at += 2
-            if len(digits) < 2:
-                digits = ""
-        try:
-            code = int(digits, 16)
-        except ValueError:
-            code = -1
-        if not 0 <= code <= charset.MAX_RUNE or "_" in digits:
-            raise RegexError("invalid escape sequence", self.text[start : self.at])
+        braced = self.peek() == "{"
+        if braced:
+            self.at += 1
+        code = digits = 0
+        while braced or digits < 2:
+            ch = self.peek()
+            self.at += 1
+            if braced and ch == "}" and digits:
+                return code
+            if ch not in _HEX:
+                raise RegexError("invalid escape sequence", self.text[start : self.at])
+            code, digits = code * 16 + int(ch, 16), digits + 1
+            if code > charset.MAX_RUNE:
+                raise RegexError("invalid escape sequence", self.text[start : self.at])
         return code
 
     def char_class(self) -> Chars:
