@@ -34,9 +34,9 @@ _APPROVALS = {
 def settled(definition: Object, taken: TakenNames, now: str) -> Object | None:
     """The definition as its status should be, None when it is so already. `taken` includes its own names."""
     new = dict(definition, status=copy.deepcopy(definition.get("status") or {}))
-    changed = _settle_names(new, taken, now)
+    changed = _settle(new, API_APPROVED, _approval_condition(new), now)  # first, as clients find it there
+    changed |= _settle_names(new, taken, now)
     changed |= _settle_established(new, now)
-    changed |= _settle(new, API_APPROVED, _approval_condition(new), now)
     changed |= _settle(new, NON_STRUCTURAL, _structure_condition(new), now)
     return new if changed else None
 
