@@ -60,3 +60,9 @@ def test_selectors_are_written_as_queries() -> None:
 def test_what_was_never_made_has_no_age() -> None:
     assert printing.age({"metadata": {}}, 0.0) == "<unknown>"
     assert printing.age({"metadata": {"creationTimestamp": "1970-01-01T00:00:00Z"}}, 90.0) == "90s"
+
+
+def test_labels_are_in_the_order_of_their_texts() -> None:
+    labels = {"istio": "ingress", "istio.io/rev": "canary", "app": "a"}
+    assert printing.format_labels(labels) == "app=a,istio.io/rev=canary,istio=ingress"
+    assert printing.format_labels({}) == printing.format_labels(None) == "<none>"

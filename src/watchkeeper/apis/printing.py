@@ -87,8 +87,8 @@ def name_of(obj: Mapping[str, Any]) -> str:
 
 
 def format_labels(labels: Mapping[str, str] | None) -> str:
-    """`a=1,b=2`, by key; `<none>` for no labels."""
-    return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) if labels else NONE
+    """`a=1,b=2`, in the order of these texts; `<none>` for no labels."""
+    return ",".join(sorted(f"{key}={value}" for key, value in labels.items())) if labels else NONE
 
 
 def selector_text(selector: Mapping[str, Any] | None) -> str:

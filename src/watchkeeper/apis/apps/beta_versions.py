@@ -58,7 +58,7 @@ def _same(obj: Object) -> Object:
 def _scale_to_hub(scale: Object) -> Object:
     status = dict(scale.get("status") or {})
     labels, text = status.pop("selector", None), status.pop("targetSelector", "")
-    selector = text or ",".join(f"{name}={value}" for name, value in sorted((labels or {}).items()))
+    selector = text or ",".join(sorted(f"{name}={value}" for name, value in (labels or {}).items()))
     if selector:
         status["selector"] = selector
     return {**scale, "status": status}
