@@ -69,11 +69,11 @@ class Record:
 Test = Callable[[Reflector[str, str], Source, Record, ManualClock], Awaitable[None]]
 
 
-def reflect(test: Test, *answers: Page[str] | Exception) -> None:
+def reflect(test: Test, *answers: Page[str] | Exception, may_rewind: bool = False) -> None:
     async def run() -> None:
         clock, source, sink = ManualClock(), Source(*answers), Record()
         backoff = Backoff(initial=1.0, limit=8.0, jitter=0.0)
-        reflector = Reflector("test", source, sink, page_size=2, backoff=backoff, clock=clock)
+        reflector = Reflector("test", source, sink, page_size=2, backoff=backoff, clock=clock, may_rewind=may_rewind)
         task = asyncio.create_task(reflector.run())
         await clock.advance(0)
         try:
@@ -151,6 +151,19 @@ def test_a_list_older_than_what_was_seen_is_not_used() -> None:
         assert sink.calls[-1] == ("replace", ["new"], "9")
 
     reflect(test, Page(["a"], "7"), Page(["old"], "5"), Page(["new"], "9"))
+
+
+def test_a_list_of_another_source_that_took_the_place_of_the_first_is_used() -> None:
+    async def test(reflector: Reflector[str, str], source: Source, sink: Record, clock: ManualClock) -> None:
+        source.watches[0][1].mailbox.put_nowait(ConnectionError())
+        await clock.advance(0)
+        assert sink.calls[-1] == ("interrupted", "ConnectionError")
+        await clock.advance(1)
+        assert source.lists[1:] == [("", 2, "")]
+        assert sink.calls[-1] == ("replace", ["other"], "5")
+        assert source.watches[1][0] == "5"
+
+    reflect(test, Page(["a"], "7"), Page(["other"], "5"), may_rewind=True)
 
 
 def test_a_list_whose_token_expires_on_the_way_is_made_again_in_one_piece() -> None:

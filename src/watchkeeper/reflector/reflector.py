@@ -39,7 +39,8 @@ class State(enum.Enum):
 class Reflector(Generic[T, C]):
     """Keeps `sink` up to date with what `source` lists and watches, until its task is cancelled.
 
-    Versions given to the sink never fall: a list that is older than what has been seen is not used.
+    Versions given to the sink never fall: a list that is older than what has been seen is not used, unless the source
+    `may_rewind`.
     """
 
     def __init__(
@@ -52,8 +53,13 @@ class Reflector(Generic[T, C]):
         initial_version: str = "0",
         backoff: Backoff | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        may_rewind: bool = False,
     ) -> None:
-        """`initial_version` of the first list: "0" takes any state at hand, "" asks for the latest."""
+        """`initial_version` of the first list: "0" takes any state at hand, "" asks for the latest.
+
+        `may_rewind`: another source, with versions of its own, may take the place of this one without notice. Each
+        failure may have been that moment, and is followed by a list of the latest state.
+        """
         self.name = name
         self.state = State.LISTING
         self.resource_version = ""
@@ -64,6 +70,7 @@ class Reflector(Generic[T, C]):
         self._list_version = initial_version
         self._backoff = backoff if backoff is not None else Backoff(initial=0.8, limit=30.0)
         self._clock = clock
+        self._may_rewind = may_rewind
 
     def __repr__(self) -> str:
         return f"<Reflector {self.name} {self.state.value} at {self.resource_version or 'no version'}>"
@@ -81,6 +88,8 @@ class Reflector(Generic[T, C]):
                 await self._lost(e)
             except Exception as e:
                 log.warning("%s: %s failed, trying again: %r", self.name, self.state.value, e)
+                if self._may_rewind:
+                    self.state, self._list_version = State.LISTING, ""
                 if self.state is State.LISTING:
                     self._sink.interrupted(e)
                 await self._clock.sleep(self._backoff.next())
@@ -116,7 +125,7 @@ class Reflector(Generic[T, C]):
         except VersionTooLarge:
             self._list_version = ""
             raise
-        if _is_older(page.resource_version, self.resource_version):
+        if not self._may_rewind and _is_older(page.resource_version, self.resource_version):
             raise _WentBackwards(
                 f"the list is of version {page.resource_version}, but {self.resource_version} was seen already; "
                 "if the source was restored from a backup, restart this process"
