@@ -10,7 +10,7 @@ import orjson
 from watchkeeper.apis.validation.names import is_path_segment_name
 from watchkeeper.client.errors import ClientError, error_of
 from watchkeeper.client.interface import Object
-from watchkeeper.client.rest import Lines, Query, RestClient
+from watchkeeper.client.rest import Lines, Query, Requests, RestClient
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionResource
 
@@ -69,7 +69,7 @@ class ResourceClient:
     the object "" would be one of all objects.
     """
 
-    def __init__(self, rest: RestClient, gvr: GroupVersionResource, namespace: str = "") -> None:
+    def __init__(self, rest: Requests, gvr: GroupVersionResource, namespace: str = "") -> None:
         """Raises ClientError for what cannot be a namespace."""
         if namespace:
             _check_segment("namespace", namespace)

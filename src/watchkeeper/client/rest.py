@@ -6,7 +6,7 @@ import asyncio
 import base64
 from collections import deque
 from collections.abc import Coroutine, Iterable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 
 import orjson
@@ -24,6 +24,32 @@ JSON = "application/json"
 _MAX_ATTEMPTS = 10
 _MAX_WAIT_SECONDS = 60.0
 """Who is asked to stay away for longer is told at once: waiting would look as if nothing happened."""
+
+
+class Requests(Protocol):
+    """Who sends requests and has their answers read: what clients of resources are made of."""
+
+    async def request(
+        self, method: str, path: str, *, query: Query = (), body: Json = None, content_type: str = JSON
+    ) -> Json:
+        """The JSON of the answer. Raises ApiError for what the server refuses, ClientError when it does not answer."""
+        ...
+
+    async def lines(self, path: str, *, query: Query = ()) -> Lines:
+        """The lines of an answer as they come. Raises ApiError, ClientError. Close it."""
+        ...
+
+
+class Pieces(Protocol):
+    """The body of an answer as it comes."""
+
+    async def __anext__(self) -> bytes:
+        """The next piece. Raises ClientError when it breaks."""
+        ...
+
+    def close(self) -> None:
+        """Stop. Synchronous and idempotent."""
+        ...
 
 
 class RestClient:
@@ -130,7 +156,7 @@ async def _whole(body: Body) -> bytes:
 class Lines:
     """Lines as they come: `async for line in lines`. Raises ClientError."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Pieces) -> None:
         self._body = body
         self._ready: deque[bytes] = deque()
         self._rest: list[bytes] = []
