@@ -1,38 +1,42 @@
 """The garbage collector: dependents go when all their owners are gone, in the order that the owners' deletion asks for.
 
 It follows the rules of kube-controller-manager's collector: whether an owner exists is asked of the API at the moment
-of deciding, never of the graph; a deletion carries the uid that was decided on.
+of deciding, never of the graph; a deletion carries the uid that was decided on. Owners and dependents may be objects of
+other API servers. While one of these cannot be asked, nothing is decided that hangs on its answer; all else goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Sequence, Set
 from typing import Any
 
 from watchkeeper.aio.backoff import Backoff
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.controllers.feed import FeedSink, feed
-from watchkeeper.controllers.gc_graph import FOREGROUND, ORPHAN, Graph, Identity, Node, Owner, Work, read_owners
-from watchkeeper.controllers.loopback import Loopback
+from watchkeeper.controllers.gc_graph import FOREGROUND, ORPHAN, Graph, Node, Owner, Work, read_owners
+from watchkeeper.controllers.gc_monitor import Monitor
+from watchkeeper.controllers.loopback import Loopback, Resource
+from watchkeeper.controllers.remote_resources import RemoteResource
 from watchkeeper.endpoints.scope import ServedResource
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupVersion
 from watchkeeper.registry.rest import DeleteOptions
-from watchkeeper.storage.interface import StoredObject
 
 log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
-_WORKERS = 4
+_WORKERS, _REMOTE_WORKERS = 4, 20
 _FIRST_RETRY, _LAST_RETRY = 0.1, 60.0
 """Seconds."""
 _LOOK_SECONDS = 0.05
 """How long the look at what is newly served waits for more of it."""
 _SLICE_SECONDS = 0.004
 """How long it takes at a time, as the workers do, and lets others have their turn."""
-_OWNERS, _DELETION = b'"ownerReferences":', b'"deletionTimestamp":'
+_PATIENCE_SECONDS = 30.0
+"""How long orphans wait until it is seen what other servers have; so long does the reference at its start."""
 _VERBS = ("list", "watch", "delete")
 _IGNORED = frozenset({("", "events"), ("events.k8s.io", "events")})
 
@@ -45,14 +49,24 @@ class GarbageCollector:
         self._tasks = TaskOwner("garbage-collector")
         self._graph = Graph()
         self._queue: asyncio.Queue[tuple[str, Node]] = asyncio.Queue()
+        self._remote_queue: asyncio.Queue[tuple[str, Node]] | None = None
+        """What takes requests to other servers, whose workers may have to wait long for answers."""
         self._queued: set[tuple[str, str]] = set()
         self._attempts: dict[tuple[str, str], int] = {}
-        self._feeds: dict[tuple[str, str], tuple[asyncio.Task[None], ServedResource, dict[str, str]]] = {}
-        self._unsynced: set[tuple[str, str]] = set()
-        self._changed: dict[tuple[str, str], ServedResource] = {}
-        """Resources to look at, in this order: what is served anew, differently or no longer."""
+        self._monitors: dict[tuple[str, str], Monitor] = {}
+        self._elsewhere: set[tuple[str, str]] = set()
+        """Those of them that are of other servers."""
+        self._unsynced: dict[tuple[str, str], float] = {}
+        """The resources that are followed and not seen yet, each with the loop time until which orphans wait for it."""
+        self._undiscovered: dict[GroupVersion, float] = {}
+        """The same of versions of which nobody has told yet what they have."""
+        self._changed: dict[tuple[str, str], ServedResource | None] = {}
+        """Resources to look at, in this order: what is served anew, differently or no longer; None for what other
+        servers serve, or may."""
         self._unseen: set[tuple[str, str]] = set()
         """Those of them whose objects may have gone without being seen: they were not there all along."""
+        self._remote_groups: set[str] = set()
+        """The groups with versions of other servers, to be looked at as well."""
         self._look_again: asyncio.TimerHandle | None = None
         self._looks: dict[tuple[str, str], asyncio.Task[None]] = {}
         """What finds out which objects of a resource are gone."""
@@ -64,18 +78,26 @@ class GarbageCollector:
         """Begin to follow and to work."""
         served = self._api.served
         served.on_change.append(self._served_changed)
+        self._api.remote.on_change.append(self._discovery_changed)
         for group in served.groups():
             for version in served.versions(group):
                 for resource in served.resources(group, version):
                     self._changed[group, resource.info.gvr.resource] = resource
+        self._remote_groups.update(at.group for at in served.remote)
         self._follow_changed()
-        for number in range(_WORKERS):
-            self._tasks.start(f"worker-{number}", self._work())
+        self._start_workers("worker", self._queue, _WORKERS)
+
+    def _start_workers(self, name: str, queue: asyncio.Queue[tuple[str, Node]], count: int) -> None:
+        for number in range(count):
+            self._tasks.start(f"{name}-{number}", self._work(queue))
 
     async def close(self) -> None:
         """Stop; the next one finds everything again from what is stored."""
-        if self._served_changed in self._api.served.on_change:
-            self._api.served.on_change.remove(self._served_changed)
+        served, remote = self._api.served, self._api.remote
+        if self._served_changed in served.on_change:
+            served.on_change.remove(self._served_changed)
+        if self._discovery_changed in remote.on_change:
+            remote.on_change.remove(self._discovery_changed)
         if self._look_again is not None:
             self._look_again.cancel()
         await self._tasks.close()
@@ -85,47 +107,106 @@ class GarbageCollector:
     def _served_changed(self, resource: ServedResource) -> None:
         """Let go of what is served no longer, and look soon for what is new, once for several changes."""
         key = (resource.info.gvr.group, resource.info.gvr.resource)
-        followed = self._feeds[key][1] if key in self._feeds else None
-        if followed is not None:
-            gvr = followed.info.gvr
-            if self._api.served.find(gvr.group, gvr.version, gvr.resource) is not followed:
+        monitor = self._monitors.get(key)
+        if monitor is not None and not isinstance(monitor.resource, RemoteResource):
+            gvr = monitor.resource.info.gvr
+            if self._api.served.find(gvr.group, gvr.version, gvr.resource) is not monitor.resource:
                 self._unfollow(key)
         self._changed[key] = resource
         self._unseen.add(key)
+        self._look_soon()
+
+    def _discovery_changed(self, group: str) -> None:
+        """Look soon for what other servers serve of a group: they may have come, gone, or told more than before."""
+        groups = (*(at.group for at in self._api.served.remote), *(followed for followed, _ in self._elsewhere))
+        if group in groups:
+            self._remote_groups.add(group)
+            self._look_soon()
+
+    def _look_soon(self) -> None:
         if self._look_again is None:
             self._look_again = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._follow_changed)
+
+    def _note_remote_changes(self) -> None:
+        """Have all resources of the groups looked at that other servers serve in part."""
+        groups, self._remote_groups = self._remote_groups, set()
+        for group in groups:
+            here = self._api.served
+            for version in here.versions(group):
+                for resource in here.resources(group, version):
+                    self._changed.setdefault((group, resource.info.gvr.resource), resource)
+            there = [(group, each.info.gvr.resource) for each in self._api.remote.preferred(*_VERBS, group=group)]
+            followed = [key for key in self._elsewhere if key[0] == group]
+            for key in (*there, *followed):
+                self._changed.setdefault(key, None)
 
     def _follow_changed(self) -> None:
         """Follow what is new, for a while: there may be thousands of custom resources."""
         self._look_again = None
+        self._note_remote_changes()
         until = time.perf_counter() + _SLICE_SECONDS
         while self._changed:
             if time.perf_counter() >= until:
                 self._look_again = asyncio.get_running_loop().call_later(_SLICE_SECONDS, self._follow_changed)
                 return
             key = next(iter(self._changed))
-            changed = self._changed.pop(key)
-            wanted = self._wanted(key)
-            if key in self._feeds and self._feeds[key][1] is not wanted:
-                self._unfollow(key)
-            if wanted is None:
-                self._look_at_absent(changed, frozenset())
-            elif key not in self._feeds:
-                self._feeds[key] = self._follow(key, wanted, unseen=key in self._unseen)
+            self._follow_one(key, self._changed.pop(key))
             self._unseen.discard(key)
 
-    def _wanted(self, key: tuple[str, str]) -> ServedResource | None:
-        """What is to be followed of a resource, if it can be followed at all."""
-        return None if key in _IGNORED else self._api.find(*key, *_VERBS)
+    def _follow_one(self, key: tuple[str, str], changed: ServedResource | None) -> None:
+        wanted = self._wanted(key)
+        monitor = self._monitors.get(key)
+        if monitor is not None and monitor.resource != wanted:
+            self._unfollow(key)
+        if wanted is not None:
+            if key not in self._monitors:
+                self._follow(key, wanted, unseen=key in self._unseen)
+        elif changed is not None and changed.info.gvr.group_version not in self._api.served.remote:
+            self._look_at_absent(changed, frozenset())
+
+    def _wanted(self, key: tuple[str, str]) -> Resource | None:
+        """What is to be followed of a resource, if it can be followed at all.
+
+        What another server serves is followed as it was as long as that one cannot be asked what it has.
+        """
+        if key in _IGNORED:
+            return None
+        here = self._api.find(*key, *_VERBS)
+        if here is not None or not (self._api.served.remote or key in self._monitors):
+            return here
+        there = self._api.remote.preferred(*_VERBS, group=key[0])
+        monitor = self._monitors.get(key)
+        if monitor is not None and isinstance(monitor.resource, RemoteResource):
+            followed = self._api.remote.version(monitor.resource.info.gvr.group_version)
+            if followed is not None and not followed.discovered:
+                return monitor.resource
+        return next((each for each in there if each.info.gvr.resource == key[1]), None)
+
+    def _follow(self, key: tuple[str, str], resource: Resource, *, unseen: bool) -> None:
+        is_remote = isinstance(resource, RemoteResource)
+        if is_remote:
+            self._elsewhere.add(key)
+
+        def settled(there: Set[str]) -> None:
+            nonlocal unseen
+            if unseen or is_remote:  # whatever interrupts a watch of another server, events may have been missed
+                unseen = False
+                self._look_at_absent(resource, there)
+            self._unsynced.pop(key, None)
+
+        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS if is_remote else math.inf
+        self._unsynced[key] = until
+        monitor = self._monitors[key] = Monitor(resource, self._graph, self._enqueue, settled)
+        monitor.task = self._tasks.start(f"feed {resource.info.group_resource}", monitor.feed(self._api))
 
     def _unfollow(self, key: tuple[str, str]) -> None:
-        task, _, known = self._feeds.pop(key)
-        task.cancel()
-        self._unsynced.discard(key)
-        for uid in known:
-            self._enqueue(self._graph.forget(uid, gone=False))
+        self._monitors.pop(key).close()
+        self._unsynced.pop(key, None)
+        self._elsewhere.discard(key)
+        if look := self._looks.pop(key, None):
+            look.cancel()  # whoever follows it next looks anew
 
-    def _look_at_absent(self, resource: ServedResource, there: Set[str]) -> None:
+    def _look_at_absent(self, resource: Resource, there: Set[str]) -> None:
         """Look at the virtual nodes of a resource that are not among these uids: their end may have been missed.
 
         That takes the place of an earlier look, which may be at what nobody could tell since.
@@ -134,12 +215,17 @@ class GarbageCollector:
         if before := self._looks.pop(key, None):
             before.cancel()
         known = self._graph.virtual(resource.info.gvr.group, resource.info.kind.kind)
-        absent = [node for node in known if node.uid not in there]
+        absent = [node for node in known if node.uid not in there and self._may_be_of(resource, node)]
         if absent:
             what = f"look at {len(absent)} of {resource.info.group_resource}"
             self._looks[key] = self._tasks.start(what, self._forget_absent(resource, absent))
 
-    async def _forget_absent(self, resource: ServedResource, nodes: Sequence[Node]) -> None:
+    def _may_be_of(self, resource: Resource, node: Node) -> bool:
+        """Whether a node is one of the server's that has the resource: nobody else can tell that it is gone."""
+        is_elsewhere = any(str(at) == node.identity.api_version for at in self._api.served.remote)
+        return is_elsewhere == isinstance(resource, RemoteResource)
+
+    async def _forget_absent(self, resource: Resource, nodes: Sequence[Node]) -> None:
         backoff = Backoff(initial=_FIRST_RETRY, limit=_LAST_RETRY)
         until = time.perf_counter() + _SLICE_SECONDS
         while nodes:
@@ -162,47 +248,6 @@ class GarbageCollector:
             if nodes:
                 await asyncio.sleep(backoff.next())
 
-    def _follow(
-        self, key: tuple[str, str], resource: ServedResource, *, unseen: bool
-    ) -> tuple[asyncio.Task[None], ServedResource, dict[str, str]]:
-        kind = resource.info.kind
-        known: dict[str, str] = {}
-        """uid -> key of the nodes that came from here, to find what vanished while nobody watched."""
-
-        def place_of(meta: Object) -> Identity:
-            return Identity(kind.api_version, kind.kind, meta.get("namespace", ""), meta["name"])
-
-        def changed(stored: StoredObject) -> None:
-            uid = stored.attributes.uid
-            tail = stored.tail
-            if not uid or (_OWNERS not in tail and _DELETION not in tail and uid not in self._graph):
-                return  # without a uid it is nobody's owner, and is not deleted for one that was made anew meanwhile
-            meta = stored.data()["metadata"]
-            known[uid] = stored.key
-            self._enqueue(self._graph.observe(place_of(meta), meta))
-
-        def deleted(stored: StoredObject) -> None:
-            uid = stored.attributes.uid
-            known.pop(uid, None)
-            if uid in self._graph:
-                self._enqueue(self._graph.forget(uid, place=place_of(stored.data()["metadata"])))
-
-        def synced(items: Sequence[StoredObject]) -> None:
-            nonlocal unseen
-            there = {item.attributes.uid for item in items}
-            for uid in [u for u in known if u not in there]:
-                del known[uid]
-                self._enqueue(self._graph.forget(uid))
-            if unseen:
-                unseen = False
-                self._look_at_absent(resource, there)
-            self._unsynced.discard(key)
-
-        self._unsynced.add(key)
-        sink = FeedSink(changed=changed, deleted=deleted, synced=synced)
-        reflector = feed(f"garbage-collector {resource.info.group_resource}", resource, sink)
-        return self._tasks.start(f"feed {resource.info.group_resource}", reflector.run()), resource, known
-
     # -- working ----------------------------------------------------------------------------------------------
 
     def _enqueue(self, work: Work) -> None:
@@ -214,16 +259,29 @@ class GarbageCollector:
     def _add(self, what: str, node: Node) -> None:
         if (what, node.uid) not in self._queued:
             self._queued.add((what, node.uid))
-            self._queue.put_nowait((what, node))
+            queue = self._queue
+            if self._api.served.remote and self._takes_requests(what, node):
+                if self._remote_queue is None:
+                    self._remote_queue = asyncio.Queue()
+                    self._start_workers("remote-worker", self._remote_queue, _REMOTE_WORKERS)
+                queue = self._remote_queue
+            queue.put_nowait((what, node))
 
-    async def _work(self) -> None:
+    def _takes_requests(self, what: str, node: Node) -> bool:
+        """Whether other servers are asked when a node is looked at."""
+        names = {node.identity.api_version, *(owner.api_version for owner in node.owners)}
+        if what == "orphan":
+            names.update(dependent.identity.api_version for dependent in node.dependents)
+        return any(str(at) in names for at in self._api.served.remote)
+
+    async def _work(self, queue: asyncio.Queue[tuple[str, Node]]) -> None:
         until = time.perf_counter() + _SLICE_SECONDS
         while True:
             if time.perf_counter() >= until:
                 # A storage in memory answers at once, so nothing else would ever wait here.
                 await asyncio.sleep(0)
                 until = time.perf_counter() + _SLICE_SECONDS
-            what, node = await self._queue.get()
+            what, node = await queue.get()
             self._queued.discard((what, node.uid))
             node = self._graph.get(node.uid) or node
             try:
@@ -257,6 +315,10 @@ class GarbageCollector:
         if node.being_deleted and not node.deleting_dependents:
             return
         resource = self._api.find_kind(node.identity.api_version, node.identity.kind)
+        if resource is None and not node.virtual:
+            # Its APIService is gone, of which discovery has not told yet: nobody knows what becomes of the object.
+            self._enqueue(self._graph.forget(node.uid, gone=False))
+            return
         latest = await self._latest(resource, node)
         if resource is None or latest is None:
             self._absent(node)
@@ -271,7 +333,7 @@ class GarbageCollector:
         if owners:
             await self._judge(resource, node, latest, owners)
 
-    async def _latest(self, resource: ServedResource | None, node: Node) -> Object | None:
+    async def _latest(self, resource: Resource | None, node: Node) -> Object | None:
         """The object now, None when it is gone or another one has its name."""
         if resource is None:
             return None
@@ -294,7 +356,7 @@ class GarbageCollector:
         else:
             self._enqueue(self._graph.forget(node.uid))
 
-    async def _judge(self, resource: ServedResource, node: Node, latest: Object, owners: Sequence[Owner]) -> None:
+    async def _judge(self, resource: Resource, node: Node, latest: Object, owners: Sequence[Owner]) -> None:
         """Sort the owners: those that hold it, those that are gone, those that wait for their dependents to go."""
         solid: list[Owner] = []
         gone: list[Owner] = []
@@ -336,7 +398,7 @@ class GarbageCollector:
         due = meta.get("deletionTimestamp") is not None and FOREGROUND in (meta.get("finalizers") or ())
         return "waiting" if due else "solid"
 
-    async def _delete(self, resource: ServedResource, node: Node, latest: Object, *, foreground: bool) -> None:
+    async def _delete(self, resource: Resource, node: Node, latest: Object, *, foreground: bool) -> None:
         finalizers = latest["metadata"].get("finalizers") or ()
         if foreground:
             policy = "Foreground"
@@ -355,7 +417,7 @@ class GarbageCollector:
             if error.reason != "NotFound":
                 raise
 
-    async def _delete_dependents_first(self, resource: ServedResource, node: Node) -> None:
+    async def _delete_dependents_first(self, resource: Resource, node: Node) -> None:
         blocking = node.blocking_dependents()
         if not blocking:
             await self._remove_finalizer(resource, node, FOREGROUND)
@@ -368,7 +430,7 @@ class GarbageCollector:
         resource = self._api.find_kind(node.identity.api_version, node.identity.kind)
         if resource is None or not node.orphaning:
             return
-        if self._unsynced or self._changed:
+        if self._changed or self._remote_groups or self._awaits_others():
             # A dependent not yet seen would keep its reference and be deleted as an orphan of nobody.
             raise ApiError(503, "", "not all resources have been seen yet")
         for dependent in list(node.dependents):
@@ -377,7 +439,14 @@ class GarbageCollector:
                 await self._drop_owners(theirs, dependent, {node.uid})
         await self._remove_finalizer(resource, node, ORPHAN)
 
-    async def _change(self, resource: ServedResource, node: Node, change: Any) -> None:
+    def _awaits_others(self) -> bool:
+        """Whether there is something to be seen yet. Other servers are not waited for forever."""
+        now = asyncio.get_running_loop().time()
+        unknown = {each.at for each in self._api.remote.versions() if not (each.discovered or each.resources)}
+        self._undiscovered = {at: self._undiscovered.get(at, now + _PATIENCE_SECONDS) for at in unknown}
+        return any(now < until for until in (*self._unsynced.values(), *self._undiscovered.values()))
+
+    async def _change(self, resource: Resource, node: Node, change: Any) -> None:
         place = node.identity
         try:
             await self._api.change(resource, place.namespace, place.name, node.uid, change)
@@ -385,7 +454,7 @@ class GarbageCollector:
             if error.reason != "NotFound":
                 raise
 
-    async def _drop_owners(self, resource: ServedResource, node: Node, uids: set[str]) -> None:
+    async def _drop_owners(self, resource: Resource, node: Node, uids: set[str]) -> None:
         def change(obj: Object) -> None:
             meta = obj["metadata"]
             kept = [o for o in meta.get("ownerReferences") or () if o.get("uid") not in uids]
@@ -396,9 +465,10 @@ class GarbageCollector:
 
         await self._change(resource, node, change)
 
-    async def _unblock(self, resource: ServedResource, node: Node) -> None:
-        """Have no owner wait. The reference's patch of custom objects tells so of every owner."""
-        is_custom = not resource.scope.kind.builtin
+    async def _unblock(self, resource: Resource, node: Node) -> None:
+        """Have no owner wait. The reference's patch of custom objects tells so of every owner, and so does the one of
+        other servers' objects here."""
+        is_custom = isinstance(resource, RemoteResource) or not resource.scope.kind.builtin
 
         def change(obj: Object) -> None:
             for owner in obj["metadata"].get("ownerReferences") or ():
@@ -407,7 +477,7 @@ class GarbageCollector:
 
         await self._change(resource, node, change)
 
-    async def _remove_finalizer(self, resource: ServedResource, node: Node, finalizer: str) -> None:
+    async def _remove_finalizer(self, resource: Resource, node: Node, finalizer: str) -> None:
         def change(obj: Object) -> None:
             meta = obj["metadata"]
             kept = [f for f in meta.get("finalizers") or () if f != finalizer]

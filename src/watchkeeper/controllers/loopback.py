@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from watchkeeper.admission.interface import Attributes, Operation
+from watchkeeper.controllers.remote_resources import RemoteResource, RemoteResources
+from watchkeeper.endpoints.discovery import Discovery
 from watchkeeper.endpoints.scope import Scope, ServedResource, ServedTable, Services
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupVersion
 from watchkeeper.registry.rest import Context, CreateOptions, DeleteOptions, Result, UpdateOptions, ValidateDelete
 from watchkeeper.request.user import AUTHENTICATED, User
 from watchkeeper.runtime.managedfields import completed
 from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject
 
+if TYPE_CHECKING:
+    from watchkeeper.controllers.remote_api import RemoteApi
+
 Object = dict[str, Any]
+Resource = ServedResource | RemoteResource
+"""What is served here, or by another server to which requests are passed on."""
 
 MANAGER = "kube-controller-manager"
 """Who owns what controllers write that have no name of their own."""
@@ -27,16 +35,36 @@ def controller_user(name: str) -> User:
 
 
 class Loopback:
-    """The API as one controller sees it. Raises ApiError like any client would meet it."""
+    """The API as one controller sees it. Raises ApiError like any client would meet it.
 
-    def __init__(self, services: Services, served: ServedTable, user: User) -> None:
+    What other servers serve is there as for any client: discovery tells of it (`remote`), and requests for it are
+    passed on (`elsewhere`), by `get`, `delete` and `change` as well.
+    """
+
+    def __init__(self, services: Services, served: ServedTable, discovery: Discovery, user: User) -> None:
         self.services = services
         self.served = served
         self.user = user
+        self.remote = RemoteResources(served, discovery)
+        self._elsewhere: RemoteApi | None = None
+
+    @property
+    def elsewhere(self) -> RemoteApi:
+        """The objects of other servers. Loaded when it is asked for first."""
+        if self._elsewhere is None:
+            from watchkeeper.controllers.remote_api import RemoteApi
+
+            self._elsewhere = RemoteApi(self.served, self.user, MANAGER)
+        return self._elsewhere
+
+    async def close(self) -> None:
+        """Free what requests to other servers have left, once the controller asks no more. Idempotent."""
+        if self._elsewhere is not None:
+            await self._elsewhere.close()
 
     def resources(self, *verbs: str) -> Iterator[ServedResource]:
-        """What is served with all these verbs, each resource of each group once; what several groups serve, as they do
-        Events, once for each."""
+        """What is served here with all these verbs, each resource of each group once; what several groups serve, as
+        they do Events, once for each."""
         for group in self.served.groups():
             of_versions = [self.served.resources(group, version) for version in self.served.versions(group)]
             for name in dict.fromkeys(each.info.gvr.resource for those in of_versions for each in those):
@@ -45,9 +73,15 @@ class Loopback:
                     yield found
 
     def find(self, group: str, resource: str, *verbs: str) -> ServedResource | None:
-        """A resource that is served with all these verbs, at its hub version if that is among them."""
+        """A resource that is served here with all these verbs, at its hub version if that is among them.
+
+        A version that is passed on is not served here, whatever is there.
+        """
         first: ServedResource | None = None
+        remote = self.served.remote
         for version in self.served.versions(group):
+            if remote and GroupVersion(group, version) in remote:
+                continue
             found = self.served.find(group, version, resource)
             if found is not None and all(verb in found.scope.verbs for verb in verbs):
                 if found.scope.is_hub:
@@ -55,19 +89,28 @@ class Loopback:
                 first = first or found
         return first
 
-    def find_kind(self, api_version: str, kind: str) -> ServedResource | None:
-        """The resource of a kind as owner references name it: at that version, or none."""
+    def find_kind(self, api_version: str, kind: str) -> Resource | None:
+        """The resource of a kind as owner references name it: at that version, or None when there is none.
+
+        Raises ServiceUnavailable while another server has the version and nobody ever learned what is in it.
+        """
         group, _, version = api_version.rpartition("/")
-        for found in self.served.resources(group, version):
-            if found.info.kind.kind == kind:
-                return found
-        return None
+        remote = self.remote.version(GroupVersion(group, version)) if self.served.remote else None
+        if remote is None:
+            those: list[Any] = self.served.resources(group, version)
+        elif remote.discovered or remote.resources:
+            those = list(remote.resources)
+        else:
+            raise errors.service_unavailable(f"nobody can tell what {api_version} has")
+        return next((found for found in those if found.info.kind.kind == kind), None)
 
     def _context(self, scope: Scope, namespace: str) -> Context:
         return Context(user=self.user, namespace=namespace if scope.namespaced else "")
 
-    async def get(self, resource: ServedResource, namespace: str, name: str) -> Object:
-        """The latest state. Raises NotFound."""
+    async def get(self, resource: Resource, namespace: str, name: str) -> Object:
+        """The latest state, of another server's objects its metadata. Raises NotFound."""
+        if isinstance(resource, RemoteResource):
+            return await self.elsewhere.get(resource, namespace, name)
         scope = resource.scope
         found: Result = await scope.store.get(self._context(scope, namespace), name, "")
         return found.data() if isinstance(found, StoredObject) else found
@@ -101,11 +144,14 @@ class Loopback:
         result = await scope.store.create(self._context(scope, namespace), attributes.obj, options)
         return result.data() if isinstance(result, StoredObject) else result
 
-    async def delete(self, resource: ServedResource, namespace: str, name: str, options: DeleteOptions) -> None:
+    async def delete(self, resource: Resource, namespace: str, name: str, options: DeleteOptions) -> None:
         """Delete an object, or begin to."""
+        if isinstance(resource, RemoteResource):
+            return await self.elsewhere.delete(resource, namespace, name, options)
         scope = resource.scope
         options.validate = self._validate_delete(scope, namespace, name, options)
         await scope.store.delete(self._context(scope, namespace), name, options)
+        return None
 
     async def delete_collection(self, resource: ServedResource, namespace: str) -> None:
         """Delete all objects of a namespace, dependents in the background."""
@@ -144,7 +190,7 @@ class Loopback:
 
     async def change(
         self,
-        resource: ServedResource,
+        resource: Resource,
         namespace: str,
         name: str,
         uid: str,
@@ -155,8 +201,11 @@ class Loopback:
     ) -> Object:
         """Change an object in place by a function, as often as other writers interfere. Raises NotFound, Conflict.
 
-        `manager` is recorded as the owner of what changes; "" leaves the record as it is.
+        `manager` is recorded as the owner of what changes; "" leaves the record as it is. Of another server's objects
+        only metadata can be changed, and its owner is always MANAGER.
         """
+        if isinstance(resource, RemoteResource):
+            return await self.elsewhere.change(resource, namespace, name, uid, change)
         scope = resource.subresources[subresource] if subresource else resource.scope
 
         def changed(current: StoredObject) -> Object:

@@ -9,6 +9,7 @@ from watchkeeper.aio.together import close_all
 from watchkeeper.controllers.garbage_collector import GarbageCollector
 from watchkeeper.controllers.loopback import Loopback, controller_user
 from watchkeeper.controllers.namespace import NamespaceController
+from watchkeeper.endpoints.discovery import Discovery
 from watchkeeper.endpoints.scope import ServedTable, Services
 
 
@@ -69,14 +70,17 @@ NAMES = tuple(_MAKE)
 class ControllerManager:
     """The controllers of one server."""
 
-    def __init__(self, services: Services, served: ServedTable, names: Iterable[str]) -> None:
-        """Raises ValueError for a name that is none of NAMES."""
+    def __init__(self, services: Services, served: ServedTable, discovery: Discovery, names: Iterable[str]) -> None:
+        """`discovery` tells of what other servers serve. Raises ValueError for a name that is none of NAMES."""
         self._controllers: list[Controller] = []
+        self._apis: list[Loopback] = []
         for name in names:
             if name not in _MAKE:
                 raise ValueError(f"no controller is called {name!r}; there are: {', '.join(NAMES)}")
             user, make = _MAKE[name]
-            self._controllers.append(make(Loopback(services, served, controller_user(user))))
+            api = Loopback(services, served, discovery, controller_user(user))
+            self._apis.append(api)
+            self._controllers.append(make(api))
 
     def start(self) -> None:
         """Start them all."""
@@ -85,4 +89,4 @@ class ControllerManager:
 
     async def close(self) -> None:
         """Stop them all."""
-        await close_all(controller.close for controller in reversed(self._controllers))
+        await close_all([*(each.close for each in reversed(self._controllers)), *(api.close for api in self._apis)])

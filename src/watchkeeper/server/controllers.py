@@ -7,13 +7,16 @@ import uuid
 
 from watchkeeper.controllers.loopback import Loopback
 from watchkeeper.controllers.manager import Controller, ControllerManager
+from watchkeeper.endpoints.discovery import Discovery
 from watchkeeper.endpoints.scope import ServedTable, Services
 from watchkeeper.request.user import LOOPBACK
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
 
 
-def elected_controllers(services: Services, served: ServedTable, options: ServeOptions) -> Controller:
+def elected_controllers(
+    services: Services, served: ServedTable, discovery: Discovery, options: ServeOptions
+) -> Controller:
     """Controllers that run on one server at a time. Raises StartupError for times that make no sense.
 
     Without Leases (turned off) nobody could be elected, and each server runs its own.
@@ -24,7 +27,7 @@ def elected_controllers(services: Services, served: ServedTable, options: ServeO
     from watchkeeper.controllers.election import ElectedControllers, LoopbackLeaseLock
 
     def make() -> ControllerManager:
-        return ControllerManager(services, served, options.controllers)
+        return ControllerManager(services, served, discovery, options.controllers)
 
     try:
         times = LeaderTimes(
@@ -38,5 +41,5 @@ def elected_controllers(services: Services, served: ServedTable, options: ServeO
     if leases is None:
         return make()
     identity = f"{socket.gethostname().lower()}_{uuid.uuid4()}"
-    lock = LoopbackLeaseLock(Loopback(services, served, LOOPBACK), leases, identity=identity)
+    lock = LoopbackLeaseLock(Loopback(services, served, discovery, LOOPBACK), leases, identity=identity)
     return ElectedControllers(lock, make, times)

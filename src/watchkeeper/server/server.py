@@ -333,11 +333,12 @@ class Server:
     def _start_controllers(self) -> None:
         """Run them here; with other servers on the same store, run them on one of these."""
         options, services, served = self.options, self.assembly.services, self.assembly.served
+        discovery = self.assembly.discovery
         controllers: Controller
         if is_shared(self.storage) and options.controllers:
-            controllers = elected_controllers(services, served, options)
+            controllers = elected_controllers(services, served, discovery, options)
         else:
-            controllers = ControllerManager(services, served, options.controllers)
+            controllers = ControllerManager(services, served, discovery, options.controllers)
         self._undo.append(("controllers", controllers.close))
         controllers.start()
 
