@@ -1,4 +1,8 @@
-"""The namespace controller: deletes what is in a namespace that is to go, tells how far it is, and lets it go."""
+"""The namespace controller: deletes what is in a namespace that is to go, tells how far it is, and lets it go.
+
+That is what this server has, and then what other servers have in the namespace: all that discovery tells of. A
+version whose server cannot be asked what it has may have something, so the namespace stays as long as that is so.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,11 @@ import orjson
 from watchkeeper.aio.backoff import Backoff
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.controllers.feed import FeedSink, feed
-from watchkeeper.controllers.loopback import Loopback
+from watchkeeper.controllers.loopback import Loopback, Resource
+from watchkeeper.controllers.remote_resources import RemoteResource
 from watchkeeper.endpoints.scope import ServedResource
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupVersion
 from watchkeeper.registry.metadata import now_text
 from watchkeeper.storage.interface import StoredObject
 
@@ -27,6 +33,7 @@ Object = dict[str, Any]
 FINALIZER = "kubernetes"
 _FIRST_RETRY = 0.2
 _LAST_RETRY = 10.0
+_INCOMPLETE = "unable to retrieve the complete list of server APIs"
 
 
 @dataclass(slots=True)
@@ -36,13 +43,15 @@ class Remaining:
     resources: Counter[str] = field(default_factory=Counter)
     finalizers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
+    undiscovered: list[GroupVersion] = field(default_factory=list)
+    """The versions of which nobody can tell what they have."""
     pods_first: bool = False
     """Whether Pods are left and nothing else was looked at. The conditions do not count what is left then."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left and nothing failed."""
-        return not self.resources and not self.failures
+        """Whether nothing is left, nothing failed, and all is known."""
+        return not self.resources and not self.failures and not self.undiscovered
 
 
 class NamespaceController:
@@ -126,13 +135,32 @@ class NamespaceController:
         """Pods first, as others may be needed to end them well; then everything else."""
         resources = [r for r in self._api.resources("list", "delete", "deletecollection") if r.info.namespaced]
         pods = [r for r in resources if r.info.gvr.resource == "pods" and not r.info.gvr.group]
-        remaining = Remaining()
+        remaining = Remaining(undiscovered=self._api.remote.undiscovered())
         await self._delete_resources(pods, name, deleted_at, remaining)
         if remaining.resources:
             remaining.pods_first = True
             return remaining
         await self._delete_resources([r for r in resources if r not in pods], name, deleted_at, remaining)
+        for resource in list(self._api.remote.preferred("delete")):
+            if resource.info.namespaced:
+                await self._delete_elsewhere(resource, name, remaining)
         return remaining
+
+    async def _delete_elsewhere(self, resource: RemoteResource, name: str, remaining: Remaining) -> None:
+        # Loaded only where there are other servers.
+        from watchkeeper.controllers.remote_content import delete_all
+
+        try:
+            left = await delete_all(self._api.elsewhere, resource, name)
+        except ApiError as error:
+            remaining.failures.append(error.message)
+            return
+        finalizers = [finalizer for item in left for finalizer in item["metadata"].get("finalizers") or ()]
+        if left:
+            remaining.resources[_key(resource)] += len(left)
+            remaining.finalizers.update(finalizers)
+        if left and not finalizers:
+            remaining.failures.append(_unexpected(resource, name))
 
     async def _delete_resources(
         self, resources: Sequence[ServedResource], name: str, deleted_at: str, remaining: Remaining
@@ -145,9 +173,7 @@ class NamespaceController:
                     left = (await self._api.list(resource, name)).items
                     self._count(resource, left, remaining)
                     if left and not _may_still_go(before, left, deleted_at):
-                        remaining.failures.append(
-                            f"unexpected items still remain in namespace: {name} for gvr: {_text(resource)}"
-                        )
+                        remaining.failures.append(_unexpected(resource, name))
             except ApiError as error:
                 remaining.failures.append(error.message)
 
@@ -155,9 +181,7 @@ class NamespaceController:
     def _count(resource: ServedResource, items: Sequence[StoredObject], remaining: Remaining) -> None:
         if not items:
             return
-        gvr = resource.info.gvr
-        key = f"{gvr.resource}.{gvr.group}"
-        remaining.resources[key] += len(items)
+        remaining.resources[_key(resource)] += len(items)
         for item in items:
             for finalizer in item.data()["metadata"].get("finalizers") or ():
                 remaining.finalizers[finalizer] += 1
@@ -204,11 +228,14 @@ def _wanted(remaining: Remaining) -> Iterable[tuple[str, bool, str, str]]:
     failures = sorted(remaining.failures)
     left = "" if remaining.pods_first else _counted(remaining.resources, "has")
     held = "" if remaining.pods_first else _counted(remaining.finalizers, "in")
+    unknown = sorted(f"{at}: stale GroupVersion discovery: {at}" for at in remaining.undiscovered)
     yield (
         "NamespaceDeletionDiscoveryFailure",
-        False,
-        "ResourcesDiscovered",
-        "All resources successfully discovered",
+        bool(unknown),
+        "DiscoveryFailed" if unknown else "ResourcesDiscovered",
+        f"Discovery failed for some groups, {len(unknown)} failing: {_INCOMPLETE}: {', '.join(unknown)}"
+        if unknown
+        else "All resources successfully discovered",
     )
     yield (
         "NamespaceDeletionGroupVersionParsingFailure",
@@ -266,9 +293,14 @@ def _grace_seconds(obj: Object) -> int:
     return (obj.get("spec") or {}).get("terminationGracePeriodSeconds") or 0
 
 
-def _text(resource: ServedResource) -> str:
+def _unexpected(resource: Resource, namespace: str) -> str:
     gvr = resource.info.gvr
-    return f"{gvr.group}/{gvr.version}, Resource={gvr.resource}"
+    what = f"{gvr.group}/{gvr.version}, Resource={gvr.resource}"
+    return f"unexpected items still remain in namespace: {namespace} for gvr: {what}"
+
+
+def _key(resource: Resource) -> str:
+    return f"{resource.info.gvr.resource}.{resource.info.gvr.group}"
 
 
 def _ignore(_items: Sequence[StoredObject]) -> None:
