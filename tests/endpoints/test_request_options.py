@@ -15,6 +15,7 @@ from watchkeeper.testing.handle import Handle
 
 METADATA = "PartialObjectMetadata"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+SERVICES = "/api/v1/namespaces/default/services"
 JSON_PATCH = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -401,3 +402,12 @@ def test_a_version_that_is_no_text_is_not_a_missing_one(server: Handle) -> None:
     assert refused["message"].endswith("cannot unmarshal object into Go struct field .apiVersion of type string")
     refused = ask(server, "PATCH", f"{CONFIGMAPS}/c?fieldValidation=Strict", '{"apiVersion":{}}', MERGE).json()
     assert "couldn't get version/kind" in refused["message"]
+
+
+def test_a_refused_outcome_shows_the_record_of_owners_in_the_order_of_paths(server: Handle) -> None:
+    ports = [{"name": f"p{port}", "port": port} for port in (443, 80, 7070)]
+    server.request("POST", SERVICES, {"metadata": {"name": "ports"}, "spec": {"ports": ports}})
+    refused = ask(server, "PATCH", f"{SERVICES}/ports", '{"spec":{"selector":[1]}}', MERGE).json()
+    message = refused["message"].replace("\\", "")
+    places = [message.index(f'"k:{{"port":{port},"protocol":"TCP"}}"') for port in (80, 443, 7070)]
+    assert places == sorted(places)

@@ -24,8 +24,10 @@ from watchkeeper.registry.rest import LiveUpdate, UpdateOptions
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.codec import check_said_kind, wrong_kind
 from watchkeeper.runtime.go_order import in_go_order
+from watchkeeper.runtime.managedfields.field_set import all_ordered
 from watchkeeper.runtime.patch import JsonPatch, StrategicPatch, outcome_in_order, outcome_text
 from watchkeeper.runtime.patch.unstructured import mismatch
+from watchkeeper.runtime.schema import Schema
 from watchkeeper.runtime.scheme import DecodeError
 from watchkeeper.runtime.strict import in_path_order, strict_text, warnings_of
 from watchkeeper.storage.interface import StoredObject
@@ -312,7 +314,7 @@ class _Merge(_Patch):
         if isinstance(self.document, StrategicPatch):
             document, _ = self._read()
             return in_key_order(document.apply(before))
-        before = in_go_order(before, kind.schema) if kind.builtin else in_key_order(before)
+        before = _as_go_has_it(before, kind.schema) if kind.builtin else in_key_order(before)
         return outcome_in_order(type(self.document).as_written(self.body), before)
 
     def _completed(self, obj: Object, current: StoredObject) -> Object:
@@ -374,6 +376,15 @@ class _Apply(_Patch):
         """The live object with the configuration merged in."""
         live = current.data()
         return live, self._apply(current.data())
+
+
+def _as_go_has_it(obj: Object, schema: Schema) -> Object:
+    """An object of a built-in kind in the order in which Go writes it, the record of owners in the order of paths."""
+    found: Object = in_go_order(obj, schema)
+    for entry in (found.get("metadata") or {}).get("managedFields") or ():
+        if isinstance(fields := entry.get("fieldsV1"), dict):
+            entry["fieldsV1"] = all_ordered(fields)
+    return found
 
 
 def _json_of(outcome: Any) -> bytes:

@@ -92,6 +92,11 @@ def ordered(node: FieldSet) -> FieldSet:
     return dict(entries)
 
 
+def all_ordered(node: FieldSet) -> FieldSet:
+    """The node with the entries of all levels in order."""
+    return ordered({element: all_ordered(inner) for element, inner in node.items()})
+
+
 def _entry_key(entry: tuple[str, FieldSet]) -> tuple[Any, ...]:
     return sort_key(entry[0])
 
