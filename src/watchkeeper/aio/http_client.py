@@ -1,7 +1,7 @@
 """Posts JSON to webhooks, and asks components how they are, over HTTP/1.1: a client for that and no more.
 
-Connections are kept and used again. Errors say what Go's client would say, because they end up in messages that people
-search for.
+Connections are kept and used again; what counts as an answer, `http_stream` knows. Errors say what Go's client would
+say, because they end up in messages that people search for.
 """
 
 from __future__ import annotations
@@ -10,14 +10,19 @@ import asyncio
 import base64
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
-from watchkeeper.aio.tls_dial import DialError, connect, has_unread, os_text
+from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, transport_text
+from watchkeeper.aio.tls_dial import DialError, connect
 
 _MAX_IDLE = 4
 _IN_QUERY = "%/:@!$&'()*+,;=~?"
 _DEFAULT_PORTS = {"https": 443, "http": 80}
+_POSTED = (
+    "Content-Type: application/json\r\nAccept: application/json\r\n"
+    "User-Agent: kube-apiserver-admission\r\nContent-Length: "
+)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 10
 """Where the tenth request is led elsewhere, too, it is given up, as by Go's client."""
@@ -42,17 +47,13 @@ class _Failed(Exception):
     """Why no answer came; `_ask` says to whom."""
 
 
-class _Unfinished(Exception):
-    """Why an answer has no end."""
-
-
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
     """A response."""
 
     status: int
     headers: dict[str, str]
-    """By name in lower case."""
+    """By name in lower case; of several the first."""
     body: bytes
 
 
@@ -61,16 +62,6 @@ class _Progress:
     """How far an exchange has come."""
 
     in_body: bool = False
-
-
-@dataclass(slots=True)
-class _Connection:
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    used: bool = field(default=False)
-
-    def close(self) -> None:
-        self.writer.close()
 
 
 def trusting(authorities: str | bytes) -> ssl.SSLContext:
@@ -126,7 +117,7 @@ class JsonPoster:
         self._resolve = resolve
         self._headers = headers
         self._max_body = max_body
-        self._idle: list[_Connection] = []
+        self._idle: list[HttpStream] = []
         self._closed = False
 
     def __repr__(self) -> str:
@@ -149,10 +140,12 @@ class JsonPoster:
         progress = _Progress()
         try:
             async with asyncio.timeout(timeout):
-                return await self._answered(body, suffix, progress)
+                return await self._answered(self._request(body, suffix), progress)
+        except (NoAnswer, BrokenHead) as problem:
+            raise HttpError(f'{verb} "{self._shown}{suffix}": {transport_text(problem)}') from problem
         except _Failed as problem:
             raise HttpError(f'{verb} "{self._shown}{suffix}": {problem}') from problem
-        except _Unfinished as problem:
+        except BrokenBody as problem:
             raise BrokenAnswer(str(problem)) from problem
         except TimeoutError:
             if progress.in_body:
@@ -162,37 +155,42 @@ class JsonPoster:
     def close(self) -> None:
         """Close what is idle, and from now on each connection after its answer."""
         self._closed = True
-        for connection in self._idle:
-            connection.close()
+        for stream in self._idle:
+            stream.close()
         self._idle.clear()
 
-    async def _answered(self, body: bytes | None, suffix: str, progress: _Progress) -> HttpAnswer:
+    async def _answered(self, request: bytes, progress: _Progress) -> HttpAnswer:
         while True:
-            connection = self._kept() or await self._connect()
+            stream = self._kept() or await self._connect()
             try:
-                return await self._exchange(connection, body, suffix, progress)
-            except (OSError, EOFError) as problem:
-                connection.close()
+                answer = await self._exchange(stream, request, progress)
+            except NoAnswer:
+                stream.close()
                 # A kept connection may have been closed meanwhile; a fresh one tells the truth.
-                if not connection.used:
-                    raise _Failed("EOF" if isinstance(problem, EOFError) else os_text(problem)) from problem
-            except ValueError as problem:
-                connection.close()
-                raise _Failed(f"net/http: HTTP/1.x transport connection broken: {problem}") from problem
+                if not stream.used:
+                    raise
             except BaseException:
-                connection.close()
+                stream.close()
                 raise
+            else:
+                self._keep(stream)
+                return answer
 
-    def _kept(self) -> _Connection | None:
-        """An idle connection on which nothing has come meanwhile: that would be taken for the next answer."""
+    def _kept(self) -> HttpStream | None:
         while self._idle:
-            connection = self._idle.pop()
-            if not connection.writer.is_closing() and not has_unread(connection.reader):
-                return connection
-            connection.close()
+            stream = self._idle.pop()
+            if not stream.is_stale:
+                return stream
+            stream.close()
         return None
 
-    async def _connect(self) -> _Connection:
+    def _keep(self, stream: HttpStream) -> None:
+        if self._closed or len(self._idle) >= _MAX_IDLE or not stream.is_reusable:
+            stream.close()
+        else:
+            self._idle.append(stream)
+
+    async def _connect(self) -> HttpStream:
         host, port = self._host, self._port
         if self._resolve is not None:
             try:
@@ -200,40 +198,28 @@ class JsonPoster:
             except ResolveError as problem:
                 raise _Failed(str(problem)) from problem
         try:
-            reader, writer = await connect(host, port, self._ssl, self._server_name)
+            return HttpStream(await connect(host, port, self._ssl, self._server_name))
         except DialError as problem:
             raise _Failed(str(problem)) from problem
-        return _Connection(reader, writer)
 
-    async def _exchange(
-        self, connection: _Connection, body: bytes | None, suffix: str, progress: _Progress
-    ) -> HttpAnswer:
-        connection.writer.write(self._request(body, suffix))
-        await connection.writer.drain()
-        status, headers = await self._read_head(connection.reader)
-        while status in (100, 102, 103):
-            status, headers = await self._read_head(connection.reader)
-        length = _length_of(headers)
+    async def _exchange(self, stream: HttpStream, request: bytes, progress: _Progress) -> HttpAnswer:
+        stream.ask(request)
+        head = await stream.read_head()
         progress.in_body = True
-        try:
-            content = await self._read_body(connection.reader, status, headers, length)
-        except EOFError as problem:
-            raise _Unfinished("unexpected EOF") from problem
-        except OSError as problem:
-            raise _Unfinished(os_text(problem)) from problem
-        except ValueError as problem:
-            raise _Unfinished("invalid byte in chunk length") from problem
-        answer = HttpAnswer(status, headers, content)
-        if self._closed or len(self._idle) >= _MAX_IDLE or not _leaves_open(headers):
-            connection.close()
-        else:
-            connection.used = True
-            self._idle.append(connection)
-        return answer
+        body = await stream.body("POST").whole(self._max_body)
+        if body is None:
+            raise _Failed(f"the answer has more than {self._max_body} bytes")
+        return HttpAnswer(head.status, _first_of_each(head), body)
 
     def _request(self, body: bytes | None, suffix: str) -> bytes:
         """A POST of a body; a GET without one."""
-        target = f"{self._target}{suffix} HTTP/1.1\r\nHost: {self._authority}\r\n"
+        headers = self._given_headers() if self._headers is not None or self._authorization else ""
+        target = f"{self._target}{suffix} HTTP/1.1\r\nHost: {self._authority}\r\n{headers}"
+        if body is None:
+            return f"GET {target}\r\n".encode("latin-1", "replace")
+        return f"POST {target}{_POSTED}{len(body)}\r\n\r\n".encode("latin-1", "replace") + body
+
+    def _given_headers(self) -> str:
         headers = self._headers() if self._headers is not None else {}
         if self._authorization and "Authorization" not in headers:
             headers = {**headers, "Authorization": self._authorization}
@@ -241,65 +227,7 @@ class JsonPoster:
             if not value.isprintable():
                 # A line's end in it would begin another header.
                 raise _Failed(f'net/http: invalid header field value for "{name}"')
-            target += f"{name}: {value}\r\n"
-        if body is None:
-            return f"GET {target}\r\n".encode("latin-1", "replace")
-        head = (
-            f"POST {target}Content-Type: application/json\r\nAccept: application/json\r\n"
-            f"User-Agent: kube-apiserver-admission\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        return head.encode("latin-1", "replace") + body
-
-    async def _read_head(self, reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.LimitOverrunError:
-            raise _Failed("the headers of the answer are too large") from None
-        first, *lines = head.decode("latin-1").split("\r\n")
-        parts = first.split(" ", 2)
-        if len(parts) < 2 or not parts[0].startswith("HTTP/1.") or not parts[1].isdigit():
-            raise _Failed(f'net/http: HTTP/1.x transport connection broken: malformed HTTP response "{first}"')
-        headers: dict[str, str] = {}
-        for line in lines:
-            name, _, value = line.partition(":")
-            if name:
-                headers[name.strip().lower()] = value.strip()
-        return int(parts[1]), headers
-
-    async def _read_body(
-        self, reader: asyncio.StreamReader, status: int, headers: dict[str, str], length: int | None
-    ) -> bytes:
-        if status in (204, 304):
-            return b""
-        if headers.get("transfer-encoding", "").lower() == "chunked":
-            return await self._read_chunks(reader)
-        if length is None:
-            body = await reader.read(self._max_body + 1)
-            while chunk := await reader.read(self._max_body + 1 - len(body)):
-                body += chunk
-            return self._bounded(body, len(body))
-        self._bounded(b"", length)
-        return await reader.readexactly(length)
-
-    async def _read_chunks(self, reader: asyncio.StreamReader) -> bytes:
-        pieces: list[bytes] = []
-        total = 0
-        while True:
-            size = int((await reader.readline()).partition(b";")[0].strip() or b"0", 16)
-            if size == 0:
-                break
-            total += size
-            self._bounded(b"", total)
-            pieces.append(await reader.readexactly(size))
-            await reader.readexactly(2)
-        while (await reader.readline()).strip():
-            pass
-        return b"".join(pieces)
-
-    def _bounded(self, body: bytes, size: int) -> bytes:
-        if size > self._max_body:
-            raise _Failed(f"the answer has more than {self._max_body} bytes")
-        return body
+        return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
 
 def _without_password(url: str) -> str:
@@ -319,17 +247,5 @@ def _authorization_of(parts: SplitResult) -> str:
     return f"Basic {base64.b64encode(pair).decode()}"
 
 
-def _length_of(headers: Mapping[str, str]) -> int | None:
-    """How long an answer says that it is."""
-    text = headers.get("content-length")
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit()):
-        raise _Failed(f'net/http: HTTP/1.x transport connection broken: bad Content-Length "{text}"')
-    return int(text)
-
-
-def _leaves_open(headers: dict[str, str]) -> bool:
-    """Whether an answer has an end of its own, after which the connection goes on."""
-    has_end = "content-length" in headers or headers.get("transfer-encoding", "").lower() == "chunked"
-    return has_end and headers.get("connection", "").lower() != "close"
+def _first_of_each(head: Head) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(head.headers)}

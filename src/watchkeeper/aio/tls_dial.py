@@ -7,23 +7,21 @@ import ssl
 
 from watchkeeper.aio.certificate_names import MISMATCHES, name_problem
 from watchkeeper.aio.dial import addresses_of, dial_text
+from watchkeeper.aio.wire import Wire
 
-BUFFER_BYTES = 64 * 1024
-"""A reader of a connection pauses it while twice as much waits to be read; longer lines cannot be read."""
 _PLAIN_HTTP = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"})
 """What OpenSSL calls it when the other side does not speak TLS."""
-
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class DialError(Exception):
     """There is no connection; the message tells why."""
 
 
-async def connect(host: str, port: int, context: ssl.SSLContext | None, server_name: str | None) -> Streams:
+async def connect(host: str, port: int, context: ssl.SSLContext | None, server_name: str | None) -> Wire:
     """Connect, with TLS if there is a context for it; the certificate must name `server_name`. Raises DialError."""
     try:
-        return await asyncio.open_connection(host, port, ssl=context, server_hostname=server_name, limit=BUFFER_BYTES)
+        loop = asyncio.get_running_loop()
+        return (await loop.create_connection(Wire, host, port, ssl=context, server_hostname=server_name))[1]
     except ssl.SSLCertVerificationError as problem:
         why = await _certificate_problem(problem, host, port, context, server_name or host)
         raise DialError(f"tls: failed to verify certificate: x509: {why}") from problem
@@ -38,17 +36,6 @@ async def connect(host: str, port: int, context: ssl.SSLContext | None, server_n
     except ValueError as problem:
         # No name that anybody could have.
         raise DialError(f"dial tcp: lookup {host}: no such host") from problem
-
-
-def has_unread(reader: asyncio.StreamReader) -> bool:
-    """Whether bytes wait to be read, or their end or an error has come; if so, nothing may be read any more."""
-    reading = reader.read(1)
-    try:
-        reading.send(None)
-    except (StopIteration, OSError):
-        return True
-    reading.close()
-    return False
 
 
 async def _tried(host: str) -> str:

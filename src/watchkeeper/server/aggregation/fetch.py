@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from watchkeeper.aio.http_client import ResolveError
-from watchkeeper.aio.http_stream import Head, HttpStream, Malformed, request_head
-from watchkeeper.aio.tls_dial import DialError, os_text
+from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, request_head, transport_text
+from watchkeeper.aio.tls_dial import DialError
 from watchkeeper.request.user import SYSTEM_MASTERS, User
 from watchkeeper.server.aggregation.forwarding import Header, user_headers
 from watchkeeper.server.aggregation.remote import Remote
@@ -66,33 +66,27 @@ async def fetch(
         except DialError as problem:
             raise FetchError(str(problem)) from problem
         try:
-            await stream.send(request)
-            answer = await _answer(stream, max_bytes)
-        except (OSError, EOFError) as problem:
-            stream.abort()
+            answer = await _answer(stream, request, max_bytes)
+        except NoAnswer as problem:
+            stream.close()
+            # A kept connection may have been closed meanwhile.
             if not stream.used:
-                raise FetchError(os_text(problem) if isinstance(problem, OSError) else "EOF") from problem
-        except Malformed as problem:
-            stream.abort()
-            raise FetchError(str(problem)) from problem
+                raise FetchError(transport_text(problem)) from problem
+        except (BrokenHead, BrokenBody) as problem:
+            stream.close()
+            raise FetchError(transport_text(problem)) from problem
         except BaseException:
-            stream.abort()
+            stream.close()
             raise
         else:
             transport.release(place, stream)
             return answer
 
 
-async def _answer(stream: HttpStream, max_bytes: int) -> Fetched:
+async def _answer(stream: HttpStream, request: bytes, max_bytes: int) -> Fetched:
+    stream.ask(request)
     head = await stream.read_head()
-    pieces: list[bytes] = []
-    left = max_bytes
-    async for piece in stream.body(head, "GET"):
-        left -= len(piece)
-        if left < 0:
-            return Fetched(head, b"")
-        pieces.append(piece)
-    return Fetched(head, b"".join(pieces))
+    return Fetched(head, await stream.body("GET").whole(max_bytes) or b"")
 
 
 __all__ = ["AGGREGATOR", "FetchError", "Fetched", "Unusable", "ask", "fetch"]

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from watchkeeper.aio.http_stream import Head, HttpStream, Malformed, request_head
+from watchkeeper.aio.http_stream import (
+    Body,
+    BrokenBody,
+    BrokenHead,
+    Head,
+    HttpStream,
+    NoAnswer,
+    request_head,
+    transport_text,
+)
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.aio.tls_dial import DialError, os_text
+from watchkeeper.aio.tls_dial import DialError
 from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
 from watchkeeper.endpoints.response import NO_CACHE, TEXT, Response, text_response
 from watchkeeper.request.exchange import AnswerBroken, Exchange
@@ -92,32 +101,31 @@ class Passing:
         while True:
             try:
                 stream = self._stream = await self._transport.open(self._place)
-                await self._begin(stream)
+                self._begin(stream)
                 return stream, await stream.read_head()
-            except (DialError, Unusable, Malformed, ValueError) as problem:
-                self.close()
-                raise _NoAnswer(str(problem)) from problem
-            except (OSError, EOFError) as problem:
-                stream.abort()
+            except NoAnswer as problem:
+                stream.close()
                 if self._client_gone or not (stream.used and self._may_repeat()):
                     self.close()
-                    raise _NoAnswer("EOF" if isinstance(problem, EOFError) else os_text(problem)) from problem
+                    raise _NoAnswer(transport_text(problem)) from problem
+            except (DialError, Unusable, BrokenHead, ValueError) as problem:
+                self.close()
+                raise _NoAnswer(transport_text(problem)) from problem
 
     def _may_repeat(self) -> bool:
         """Whether the request can be sent once more where a kept connection turns out to be closed."""
         return not self._taken and (not self._has_body) and self._request.method in _IDEMPOTENT
 
-    async def _begin(self, stream: HttpStream) -> None:
+    def _begin(self, stream: HttpStream) -> None:
         headers = outgoing(self._request, self._host)
         if self._chunked:
             headers.append((b"transfer-encoding", b"chunked"))
         elif self._has_body or self._request.method in ("POST", "PUT", "PATCH"):
             headers.append((b"content-length", self._request.header(b"content-length").encode("latin-1") or b"0"))
         head = request_head(self._request.method, target(self._request), headers)
-        stream.writer.write(head)
+        stream.ask(head)
         if self._sender is None:
             self._sender = self._tasks.start(f"body of {self._request.method} {self._request.path}", self._send(stream))
-        await stream.writer.drain()
 
     async def _send(self, stream: HttpStream) -> None:
         """Send the body as it comes; then wait until the client is gone, and end what it does not wait for any more."""
@@ -131,7 +139,7 @@ class Passing:
                 pass  # the answer, if there is one, tells why
         self._client_gone = True
         if self._stream is not None:  # another one, if the first had been closed
-            self._stream.abort()
+            self._stream.close()
 
     async def _send_piece(self, stream: HttpStream, message: dict[str, object]) -> None:
         piece = message.get("body") or b""
@@ -159,7 +167,7 @@ class Passing:
             return self._refused(f"Internal error occurred: error trying to parse Location header: {problem}")
         if head.first(b"cache-control"):
             headers.append(NO_CACHE)  # which stands beside what the other server says
-        answer = _Answer(self, stream.body(head, self._request.method), self._deadline)
+        answer = _Answer(self, stream.body(self._request.method), self._deadline)
         return Response(head.status, headers=headers, stream=answer)
 
     def _refused(self, why: str) -> Response:
@@ -184,15 +192,15 @@ class Passing:
             self._sender.cancel()
         stream, self._stream = self._stream, None
         if stream is not None:
-            stream.abort()
+            stream.close()
 
 
 class _Answer:
     """The body of an answer. Implements `endpoints.response.Stream`."""
 
-    def __init__(self, passing: Passing, pieces: AsyncGenerator[bytes], deadline: float | None) -> None:
+    def __init__(self, passing: Passing, body: Body, deadline: float | None) -> None:
         self._passing = passing
-        self._pieces = pieces
+        self._body = body
         self._deadline = deadline
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -201,19 +209,19 @@ class _Answer:
     async def __anext__(self) -> bytes:
         try:
             async with asyncio.timeout_at(self._deadline):
-                return await anext(self._pieces)
-        except StopAsyncIteration:
-            self._passing.finish()
-            raise
+                piece = await self._body.piece()
         except TimeoutError:
             raise AnswerBroken("it took too long") from None
-        except (OSError, EOFError, Malformed) as problem:
-            raise AnswerBroken(str(problem) or repr(problem)) from problem
+        except BrokenBody as problem:
+            raise AnswerBroken(str(problem)) from problem
+        if not piece:
+            self._passing.finish()
+            raise StopAsyncIteration
+        return piece
 
     async def aclose(self) -> None:
         """Let go of the connection, which is of no use to others unless all was read."""
         self._passing.close()
-        await self._pieces.aclose()
 
 
 def _unreachable(why: str) -> Response:

@@ -74,7 +74,6 @@ class Transport:
             stream, timer = kept.pop()
             timer.cancel()
             if not stream.is_stale:
-                stream.begin()
                 return stream
             stream.close()
         return await self.dial(place)

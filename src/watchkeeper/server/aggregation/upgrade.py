@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
-from watchkeeper.aio.http_stream import PIECE_BYTES, Head, HttpStream, Malformed, request_head
+from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, request_head
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.aio.tls_dial import DialError, os_text
+from watchkeeper.aio.tls_dial import DialError
 from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.request.exchange import Exchange, Tunnel
 from watchkeeper.request.request import ClientGone, Request
@@ -31,26 +31,26 @@ async def upgrade(request: Request, transport: Transport, place: Place, tasks: T
     try:
         asking = request_head(request.method, target(request), upgrading(request, authority(place)))
     except ValueError as problem:
-        stream.abort()
+        stream.close()
         return _failed(f"error sending request: {problem}")
-    stream.writer.write(asking)
+    stream.ask(asking)
     watcher = tasks.start(f"client of {request.method} {request.path}", _watch_client(exchange, stream))
     try:
         head = await stream.read_head()
-    except (OSError, EOFError, Malformed) as problem:
-        stream.abort()
+    except (NoAnswer, BrokenHead) as problem:
+        stream.close()
         if watcher.done():
             raise ClientGone from problem
-        return _failed(_why(problem))
+        return _failed("unexpected EOF" if isinstance(problem.__cause__, EOFError) else str(problem))
     except BaseException:
-        stream.abort()
+        stream.close()
         raise
     finally:
         watcher.cancel()
     if head.status != 101 and head.status < 400:
-        stream.abort()
+        stream.close()
         return _failed(f"invalid upgrade response: status code {head.status}")
-    request.on_done(lambda _status: stream.abort())
+    request.on_done(lambda _status: stream.close())
     return _Upgraded(exchange, stream, head, tasks)
 
 
@@ -58,17 +58,11 @@ async def _watch_client(exchange: Exchange, stream: HttpStream) -> None:
     """Wait until the client is gone, and end what it does not wait for any more."""
     while (await exchange.receive())["type"] != "http.disconnect":
         pass  # what follows such a request is not read as its body
-    stream.abort()
+    stream.close()
 
 
 def _failed(why: str) -> Response:
     return text_response(503, f"{why}\n")
-
-
-def _why(problem: Exception) -> str:
-    if isinstance(problem, EOFError):
-        return "unexpected EOF"
-    return os_text(problem) if isinstance(problem, OSError) else str(problem)
 
 
 class _Upgraded(Response):
@@ -94,11 +88,11 @@ class _Upgraded(Response):
                 async with asyncio.timeout(_REFUSAL_SECONDS):
                     async for piece in _framed(self._upstream, self._head, request.method):
                         await tunnel.send(piece)
-        except (OSError, EOFError, Malformed, TimeoutError):
+        except (OSError, BrokenBody, TimeoutError):
             pass  # the client sees the end of it
         finally:
             tunnel.close()
-            self._upstream.abort()
+            self._upstream.close()
 
     async def _join(self, tunnel: Tunnel) -> None:
         """Pass bytes both ways until one side has no more."""
@@ -119,13 +113,14 @@ async def _to_server(tunnel: Tunnel, upstream: HttpStream) -> None:
 
 async def _to_client(tunnel: Tunnel, upstream: HttpStream) -> None:
     with suppress(OSError):
-        while data := await upstream.reader.read(PIECE_BYTES):
+        while data := await upstream.read():
             await tunnel.send(data)
 
 
 async def _framed(upstream: HttpStream, head: Head, method: str) -> AsyncGenerator[bytes]:
     """The body of an answer as it is sent, in chunks where it came so."""
-    async for piece in upstream.body(head, method):
+    body = upstream.body(method)
+    while piece := await body.piece():
         yield b"%x\r\n%b\r\n" % (len(piece), piece) if head.chunked else piece
-    if head.chunked:
+    if head.chunked and head.has_body(method):
         yield b"0\r\n\r\n"
