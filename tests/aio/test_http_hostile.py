@@ -164,6 +164,8 @@ def test_a_request_is_sent_again_only_where_nothing_of_an_answer_came(kind: Kind
         (H + b" A: b\r\n\r\n", 'malformed MIME header initial line: " A: b"'),
         (H + b"no colon\r\n\r\n", 'malformed MIME header: missing colon: "no colon"'),
         (H + b"A\r\n : b\r\n\r\n", 'malformed MIME header: missing colon: "A"'),
+        (H + b"A: b\rc\r\nno colon\r\n\r\n", 'malformed MIME header line: "A: b\\rc"'),
+        (H + b"A: b\r \n c\r\n\r\n", 'malformed MIME header line: "A: b\\r c"'),
         (H + b"A\t: b\r\n\r\n", 'malformed MIME header line: "A\\t: b"'),
         (H + b": b\r\n\r\n", 'malformed MIME header line: ": b"'),
         (H + b"\xe9: 1\r\n\r\n", 'malformed MIME header line: "\\xe9: 1"'),

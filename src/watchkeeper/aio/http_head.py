@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 _status_parts = re.compile(rb"HTTP/([0-9])\.([0-9]) +([1-9][0-9]{2})(?: |\r?\n)").match
@@ -97,26 +97,29 @@ def parse_fields(block: bytes, start: int = 0) -> list[tuple[bytes, bytes]]:
     return [(name.lower(), value.strip()) for name, value in found]
 
 
-def _unfolded(lines: Iterable[bytes]) -> Iterable[bytes]:
+def _unfolded(lines: Iterable[bytes]) -> Iterator[bytes]:
     """The fields in lines, each of which may go on in lines that begin with blanks."""
-    fields: list[list[bytes]] = []
+    parts: list[bytes] = []
     for each in lines:
         line = each.removesuffix(b"\r")
-        if line[:1] not in (b" ", b"\t"):
-            if b":" not in line:
-                raise BrokenHead(f"malformed MIME header: missing colon: {quoted(line.strip(_BLANKS))}")
-            fields.append([line])
-        elif fields:
-            fields[-1].append(line.strip(_BLANKS))
-        else:
-            raise BrokenHead(f"malformed MIME header initial line: {quoted(line)}")
-    return map(b" ".join, fields)
+        if line[:1] in (b" ", b"\t"):
+            if not parts:
+                raise BrokenHead(f"malformed MIME header initial line: {quoted(line)}")
+            parts.append(line.strip(_BLANKS))
+            continue
+        if parts:
+            yield b" ".join(parts)
+        parts = [line.rstrip(_BLANKS)]
+        if b":" not in line:
+            raise BrokenHead(f"malformed MIME header: missing colon: {quoted(line)}")
+    if parts:
+        yield b" ".join(parts)
 
 
 def _parts(field: bytes) -> tuple[bytes, bytes]:
     found = _field_parts(field)
     if found is None:
-        raise BrokenHead(f"malformed MIME header line: {quoted(field.strip(_BLANKS))}")
+        raise BrokenHead(f"malformed MIME header line: {quoted(field)}")
     return found[1], found[2]
 
 
