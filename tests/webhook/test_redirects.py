@@ -81,6 +81,12 @@ def test_another_host_is_named_when_it_does_not_answer() -> None:
     [
         ("", "the server responded with the status code 307 but did not return more information"),
         ("ftp://127.0.0.1/", 'Post "ftp://127.0.0.1/": unsupported protocol scheme "ftp"'),
+        (
+            "http://[x/",
+            'Post "http://127.0.0.1:PORT/hook?timeout=5s": failed to parse Location header "http://[x/": '
+            'parse "http://[x/": Invalid IPv6 URL',
+        ),
+        ("http://127.0.0.1:99999/", 'Post "http://127.0.0.1:99999/": Port out of range 0-65535'),
         ("/hook?again", 'Post "http://127.0.0.1:PORT/hook?again": stopped after 10 redirects'),
     ],
 )

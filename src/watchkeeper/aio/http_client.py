@@ -11,7 +11,7 @@ import base64
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, transport_text
 from watchkeeper.aio.tls_dial import DialError, connect
@@ -23,9 +23,6 @@ _POSTED = (
     "Content-Type: application/json\r\nAccept: application/json\r\n"
     "User-Agent: kube-apiserver-admission\r\nContent-Length: "
 )
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-MAX_REDIRECTS = 10
-"""Where the tenth request is led elsewhere, too, it is given up, as by Go's client."""
 
 Resolve = Callable[[], Awaitable[tuple[str, int]]]
 """Finds out where to connect to: host and port. Raises ResolveError."""
@@ -73,12 +70,6 @@ def trusting(authorities: str | bytes) -> ssl.SSLContext:
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_verify_locations(cadata=authorities)
     return context
-
-
-def redirected(answer: HttpAnswer, url: str) -> str | None:
-    """Where else an answer from a URL says to ask, None for nowhere."""
-    location = answer.headers.get("location")
-    return urljoin(url, location) if location and answer.status in _REDIRECTS else None
 
 
 class JsonPoster:

@@ -7,14 +7,8 @@ import functools
 import math
 from urllib.parse import urlsplit
 
-from watchkeeper.aio.http_client import (
-    MAX_REDIRECTS,
-    BrokenAnswer,
-    HttpAnswer,
-    HttpError,
-    JsonPoster,
-    redirected,
-)
+from watchkeeper.aio.http_client import BrokenAnswer, HttpAnswer, HttpError, JsonPoster
+from watchkeeper.aio.redirects import follow
 from watchkeeper.runtime.client_tls import context_trusting
 from watchkeeper.webhook.client_config import ClientConfig
 from watchkeeper.webhook.credentials import Credential
@@ -106,30 +100,34 @@ class Client:
         except (HttpError, OSError) as problem:
             raise WebhookError(str(problem)) from problem
 
-    async def _answered(self, body: bytes | None, query: str, seconds: float) -> HttpAnswer:
+    async def _answered(self, body: bytes, query: str, seconds: float) -> HttpAnswer:
         """The answer of the webhook, or of where it leads to. Raises HttpError, OSError."""
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
-        answer = await self._poster.post(body, timeout=seconds, query=query)
-        url = f"{self._poster.url}?{query}"
-        for _ in range(MAX_REDIRECTS - 1):
-            if (elsewhere := redirected(answer, url)) is None:
-                return answer
-            body = body if answer.status in _KEEP_BODY else None
-            same = urlsplit(elsewhere)[:2] == urlsplit(self._poster.url)[:2]
-            url = elsewhere
+        sent: bytes | None = body
+
+        async def ask(url: str, status: int) -> HttpAnswer:
+            nonlocal sent
+            sent = sent if status in _KEEP_BODY else None
+            poster = self._poster_for(url)
             try:
-                poster = (self._here if same else self._elsewhere)(url)
-            except ValueError as problem:
-                scheme = urlsplit(url).scheme
-                raise HttpError(f'Post "{url}": unsupported protocol scheme "{scheme}"') from problem
-            try:
-                answer = await poster.post(body, timeout=max(end - loop.time(), 0.0))
+                return await poster.post(sent, timeout=max(end - loop.time(), 0.0))
             finally:
                 poster.close()
-        if redirected(answer, url) is None:
-            return answer
-        raise HttpError(f'Post "{url}": stopped after {MAX_REDIRECTS} redirects')
+
+        answer = await self._poster.post(body, timeout=seconds, query=query)
+        return await follow("Post", f"{self._poster.url}?{query}", answer, ask)
+
+    def _poster_for(self, url: str) -> JsonPoster:
+        """Posts to where the webhook leads, showing only its own server who asks. Raises HttpError."""
+        parts = urlsplit(url)
+        make = self._here if parts[:2] == urlsplit(self._poster.url)[:2] else self._elsewhere
+        try:
+            return make(url)
+        except ValueError as problem:
+            told = parts.scheme in ("http", "https")
+            why = str(problem) if told else f'unsupported protocol scheme "{parts.scheme}"'
+            raise HttpError(f'Post "{url}": {why}') from problem
 
     def close(self) -> None:
         """Close idle connections. What is being posted goes on."""

@@ -6,7 +6,8 @@ import ssl
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from watchkeeper.aio.http_client import MAX_REDIRECTS, HttpAnswer, HttpError, JsonPoster, redirected, trusting
+from watchkeeper.aio.http_client import HttpAnswer, HttpError, JsonPoster, trusting
+from watchkeeper.aio.redirects import follow
 from watchkeeper.meta.field import go_quote
 from watchkeeper.runtime.x509 import authorities
 
@@ -32,19 +33,14 @@ class Fetcher:
             first = urlsplit(url).hostname
         except ValueError as error:
             raise FetchError(f"parse {go_quote(url)}: {error}") from error
-        answer = await self._ask(url, headers)
-        for _ in range(MAX_REDIRECTS - 1):
-            try:
-                if (elsewhere := redirected(answer, url)) is None:
-                    return answer
-                url = elsewhere
-                same = urlsplit(url).hostname == first
-            except ValueError as error:
-                raise FetchError(f"parse {go_quote(answer.headers['location'])}: {error}") from error
-            answer = await self._ask(url, headers if same else None)
-        if redirected(answer, url) is not None:
-            raise FetchError(f"Get {go_quote(url)}: stopped after {MAX_REDIRECTS} redirects")
-        return answer
+
+        async def ask(elsewhere: str, _status: int = 0) -> HttpAnswer:
+            return await self._ask(elsewhere, headers if urlsplit(elsewhere).hostname == first else None)
+
+        try:
+            return await follow("Get", url, await ask(url), ask)
+        except HttpError as error:
+            raise FetchError(str(error)) from error
 
     async def _ask(self, url: str, headers: Mapping[str, str] | None) -> HttpAnswer:
         try:
@@ -54,10 +50,8 @@ class Fetcher:
         except ValueError as error:
             scheme = urlsplit(url).scheme
             why = str(error) if scheme in ("http", "https") else f"unsupported protocol scheme {go_quote(scheme)}"
-            raise FetchError(f"Get {go_quote(url)}: {why}") from error
+            raise HttpError(f"Get {go_quote(url)}: {why}") from error
         try:
             return await poster.get(timeout=_TIMEOUT_SECONDS)
-        except HttpError as error:
-            raise FetchError(str(error)) from error
         finally:
             poster.close()
