@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from https_server import HttpsServer
 from jwt.algorithms import RSAAlgorithm
 
-from watchkeeper.server import authentication
 from watchkeeper.server.authentication import check_oidc, issuers_of
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
@@ -180,7 +179,7 @@ def test_a_key_that_is_not_known_is_fetched(provider: Provider, file: Path) -> N
 def test_a_changed_file_changes_who_asks(
     provider: Provider, file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(authentication, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("watchkeeper.server.file_watch.LOOK_SECONDS", 0.05)
     monkeypatch.setattr("watchkeeper.authn.union.REMEMBER_SECONDS", 0.0)
     with Server(authentication_config=file, controllers=()) as server:
         in_time(server, provider.token(), "jwt:ann")

@@ -18,7 +18,6 @@ from aggregated import (
 )
 from telling_server import telling_server
 
-from watchkeeper.server.aggregation import client_certificate
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.server import Server as BareServer
@@ -31,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_files_that_change_are_taken_over_if_they_go_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_certificate, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("watchkeeper.server.file_watch.LOOK_SECONDS", 0.05)
     certificate, key = folder / "client.crt", folder / "client.key"
     mine = certificate.read_bytes(), key.read_bytes()
     with telling_server(folder) as far, Server(**front_options(folder)) as front:

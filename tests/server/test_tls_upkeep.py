@@ -27,7 +27,7 @@ from watchkeeper.testing.handle import Handle
 
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls_upkeep, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("watchkeeper.server.file_watch.LOOK_SECONDS", 0.05)
 
 
 def connect(server: Handle, ca: Path, mine: Path | None = None) -> http.client.HTTPSConnection:

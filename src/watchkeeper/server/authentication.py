@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
-from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.authn.configuration import Anonymous, Configuration, ConfigurationError, parse_configuration
 from watchkeeper.endpoints.metrics import Family, Sample, histogram_samples
 from watchkeeper.meta.field import aggregate
 from watchkeeper.server.errors import StartupError
+from watchkeeper.server.file_watch import Contents, FileWatch
 from watchkeeper.server.options import ServeOptions
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from watchkeeper.authn.jwt.issuer import Issuer
 
 log = logging.getLogger(__name__)
-
-LOOK_SECONDS = 5.0
 
 
 def _read_file(path: Path) -> tuple[str, Configuration]:
@@ -68,12 +66,14 @@ class Issuers:
         self._text = ""
         self._reloads: dict[str, tuple[int, float]] = {}
         """How often and when last, by status."""
-        self._tasks = TaskOwner("authentication-config")
+        self._watch: FileWatch | None = None
         self.authenticator: JwtAuthenticator = JwtAuthenticator(clock)
         self.anonymous: Anonymous | None = None
         """Which requests need no credentials, if the file says so; it stays what it was at the start."""
         if self._file is not None:
             self._text, configuration = _read_file(self._file)
+            seen = {self._file: self._text.encode()}
+            self._watch = FileWatch("authentication-config", seen, self._take, seen=seen, clock=clock)
             self.anonymous = configuration.anonymous
             self._first = self._read(configuration)
         else:
@@ -149,37 +149,34 @@ class Issuers:
     def start(self) -> None:
         """Look for the issuers' keys, and look at the file."""
         self.authenticator.start(self._first)
-        if self._file is not None:
-            self._tasks.start("file", self._follow(self._file))
+        if self._watch is not None:
+            self._watch.start()
 
     async def close(self) -> None:
         """Look no more."""
-        await self._tasks.close()
+        if self._watch is not None:
+            await self._watch.close()
         await self.authenticator.close()
 
     def _read(self, configuration: Configuration) -> list[Issuer]:
         return _judged(configuration.jwt, self._own, None)
 
-    async def _follow(self, path: Path) -> None:
+    async def _take(self, found: Contents) -> bool:
+        """Take over the changed file; what else keeps it than its text may get better, and is tried again."""
         from watchkeeper.authn.jwt.keys import KeysUnavailable
 
-        seen = self._text
-        while True:
-            await self._clock.sleep(LOOK_SECONDS)
-            try:
-                text = (await asyncio.to_thread(path.read_bytes)).decode(errors="replace")
-                if text == seen:
-                    continue
-                await self.authenticator.replace(self._read(parse_configuration(text)))
-            except (OSError, KeysUnavailable, ConfigurationError, StartupError) as error:
-                if isinstance(error, ConfigurationError | StartupError):
-                    seen = text  # what else keeps it may get better, and is tried again
-                self._count("failure")
-                log.error("the issuers of tokens stay as they were: %s", error)
-                continue
-            self._text = seen = text
-            self._count("success")
-            log.info("the issuers of tokens were taken over from the changed file")
+        [(path, content)] = found.items()
+        try:
+            text = (content or await asyncio.to_thread(path.read_bytes)).decode(errors="replace")
+            await self.authenticator.replace(self._read(parse_configuration(text)))
+        except (OSError, KeysUnavailable, ConfigurationError, StartupError) as error:
+            self._count("failure")
+            log.error("the issuers of tokens stay as they were: %s", error)
+            return isinstance(error, ConfigurationError | StartupError)
+        self._text = text
+        self._count("success")
+        log.info("the issuers of tokens were taken over from the changed file")
+        return True
 
 
 def _digest(text: str) -> str:

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
-from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.errors import StartupError
+from watchkeeper.server.file_watch import Contents, FileWatch, contents_of
 from watchkeeper.server.tls import Tls, load_tls
 from watchkeeper.server.tls_files import TlsFiles
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 5.0
 RENEW_SECONDS = 3600.0
 """How often a certificate of the server's own is looked at whether it ends soon."""
 
@@ -39,8 +38,9 @@ class TlsUpkeep:
         self._use = use
         self._renew = renew
         self._clock = clock
-        self._used = self._contents()
-        self._tasks = TaskOwner("tls")
+        self._used = contents_of(files)
+        self._renewal = clock.monotonic() + RENEW_SECONDS
+        self._watch = FileWatch("tls", files, self._take, seen=self._used, before=self._renew_in_time, clock=clock)
 
     @property
     def serving(self) -> str:
@@ -59,54 +59,33 @@ class TlsUpkeep:
 
     def start(self) -> None:
         """Begin to look."""
-        self._tasks.start("files", self._run())
+        self._watch.start()
 
     async def close(self) -> None:
         """Look no more."""
-        await self._tasks.close()
+        await self._watch.close()
 
-    async def _run(self) -> None:
-        seen = self._used
-        renewal = self._clock.monotonic() + RENEW_SECONDS
-        while True:
-            await self._clock.sleep(LOOK_SECONDS)
-            if self._clock.monotonic() >= renewal:
-                renewal = self._clock.monotonic() + RENEW_SECONDS
-                await self._renew_files()
-            found = self._contents()
-            if found != seen:
-                seen = found
-                self._take(found)
-
-    async def _renew_files(self) -> None:
-        if self._renew is None:
+    async def _renew_in_time(self) -> None:
+        if self._renew is None or self._clock.monotonic() < self._renewal:
             return
+        self._renewal = self._clock.monotonic() + RENEW_SECONDS
         try:
             await asyncio.to_thread(self._renew)
         except StartupError as error:
             log.error("the serving certificate cannot be renewed: %s", error)
 
-    def _take(self, found: dict[Path, bytes]) -> None:
+    async def _take(self, found: Contents) -> bool:
         if found == self._used:
-            return
+            return True
         try:
             tls = load_tls(self._files)
         except StartupError as error:
             log.error("certificates stay as they were: %s", error)
-            return
+            return True
         self._used = found
         self._use(tls)
         log.info("certificates were taken over from changed files")
-
-    def _contents(self) -> dict[Path, bytes]:
-        return {path: _content(path) for path in self._files}
+        return True
 
     def _used_text(self, path: Path | None) -> str:
         return self._used[path].decode(errors="replace") if path is not None else ""
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
