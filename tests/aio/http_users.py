@@ -7,11 +7,14 @@ import socket
 import struct
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from types import SimpleNamespace
+from typing import Any, NamedTuple, Protocol
 
 from watchkeeper.aio.http_client import HttpError, JsonPoster
 from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, HttpStream, NoAnswer, request_head, transport_text
 from watchkeeper.aio.tls_dial import connect
+from watchkeeper.server.aggregation.fetch import FetchError, fetch
+from watchkeeper.server.aggregation.transport import Place, Transport, Trust
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 MAX_BODY = 1 << 20
@@ -52,7 +55,8 @@ class Script:
         self.requests += 1
         act = self.acts.pop(0) if self.acts else Act([OK])
         if act.reads_body:
-            await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+            _, _, length = head.lower().partition(b"content-length: ")
+            await reader.readexactly(int(length.split(b"\r\n")[0] or 0))
         for piece in act.pieces:
             writer.write(piece)
             await writer.drain()
@@ -151,8 +155,35 @@ class Streaming:
             self._kept.close()
 
 
+class _Plain(Transport):
+    """A transport without TLS."""
+
+    async def dial(self, place: Place) -> HttpStream:
+        return HttpStream(await connect(*place, None, None))
+
+
+class Fetching:
+    """Asks as the aggregator does."""
+
+    def __init__(self, port: int) -> None:
+        self._place = "127.0.0.1", port
+        self._transport = _Plain(Trust("far"), None)
+
+    async def ask(self, body: bytes = b"") -> Got:
+        remote: Any = SimpleNamespace(transport=self._transport)
+        try:
+            answer = await fetch(remote, self._place, "/", max_bytes=MAX_BODY)
+        except FetchError as problem:
+            return Got(0, b"", str(problem))
+        return Got(answer.head.status, answer.body, "")
+
+    def close(self) -> None:
+        self._transport.close()
+
+
 Kind = Callable[[int], User]
-USERS: tuple[Kind, ...] = (Posting, Streaming)
+POSTERS: tuple[Kind, ...] = (Posting, Streaming)
+USERS: tuple[Kind, ...] = (*POSTERS, Fetching)
 
 
 def with_script(acts: Sequence[Act], kind: Kind, use: Callable[[Script, User], Awaitable[None]]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.aio.http_users import MAX_BODY, OK, USERS, Act, Got, Kind, Script, User, breathe, with_script
+from tests.aio.http_users import MAX_BODY, OK, POSTERS, USERS, Act, Got, Kind, Script, User, breathe, with_script
 
-pytestmark = pytest.mark.parametrize("kind", USERS)
+ANYBODY = pytest.mark.parametrize("kind", USERS)
 
 H = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = H + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -23,6 +23,7 @@ WHOLE = {
 }
 
 
+@ANYBODY
 @pytest.mark.parametrize(
     ("answer", "status", "body", "reused"),
     [
@@ -82,6 +83,7 @@ def test_an_answer_ends_where_it_says_and_nothing_behind_it_is_the_next(
     with_script([Act([answer])], kind, use)
 
 
+@ANYBODY
 @pytest.mark.parametrize(
     ("answer", "body"),
     [
@@ -100,6 +102,7 @@ def test_an_answer_without_an_end_of_its_own_ends_with_the_connection(kind: Kind
     with_script([Act([answer], "close"), Act([OK], "close"), Act([answer], "reset")], kind, use)
 
 
+@ANYBODY
 @pytest.mark.parametrize("name", WHOLE)
 def test_answers_may_come_byte_by_byte_and_be_split_anywhere(kind: Kind, name: str) -> None:
     answer = WHOLE[name]
@@ -114,6 +117,7 @@ def test_answers_may_come_byte_by_byte_and_be_split_anywhere(kind: Kind, name: s
     with_script(acts, kind, use)
 
 
+@ANYBODY
 @pytest.mark.parametrize("then", ["close", "reset"])
 @pytest.mark.parametrize("name", WHOLE)
 def test_an_answer_that_breaks_off_is_never_taken_for_a_whole_one(kind: Kind, name: str, then: str) -> None:
@@ -129,6 +133,7 @@ def test_an_answer_that_breaks_off_is_never_taken_for_a_whole_one(kind: Kind, na
     with_script([Act([answer[:at]], then) for at in range(1, len(answer))], kind, use)
 
 
+@ANYBODY
 @pytest.mark.parametrize("then", ["close", "reset"])
 def test_a_request_is_sent_again_only_where_nothing_of_an_answer_came(kind: Kind, then: str) -> None:
     async def use(script: Script, user: User) -> None:
@@ -146,6 +151,7 @@ def test_a_request_is_sent_again_only_where_nothing_of_an_answer_came(kind: Kind
     with_script([Act([], then)], kind, use)
 
 
+@ANYBODY
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
@@ -216,6 +222,7 @@ def test_what_is_no_head_is_refused_at_once_and_never_asked_again(kind: Kind, an
     with_script([Act([answer])], kind, use)
 
 
+@ANYBODY
 @pytest.mark.parametrize(
     ("chunks", "why"),
     [
@@ -253,6 +260,7 @@ def test_what_is_no_chunk_is_refused_at_once(kind: Kind, chunks: bytes, why: str
     with_script([Act([CHUNKED + chunks])], kind, use)
 
 
+@pytest.mark.parametrize("kind", POSTERS)
 @pytest.mark.parametrize(
     "answer",
     [
@@ -272,6 +280,7 @@ def test_nobody_reads_more_than_is_allowed(kind: Kind, answer: bytes) -> None:
     with_script([Act([answer])], kind, use)
 
 
+@ANYBODY
 def test_what_comes_on_an_idle_connection_is_no_answer(kind: Kind) -> None:
     async def use(script: Script, user: User) -> None:
         assert await user.ask() == Got(200, b"{}", "")
@@ -283,6 +292,7 @@ def test_what_comes_on_an_idle_connection_is_no_answer(kind: Kind) -> None:
     with_script([Act([OK, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"])], kind, use)
 
 
+@pytest.mark.parametrize("kind", POSTERS)
 @pytest.mark.parametrize("then", ["keep", "close", "reset"])
 def test_an_answer_may_come_before_the_request_was_sent_whole(kind: Kind, then: str) -> None:
     async def use(script: Script, user: User) -> None:
@@ -296,6 +306,7 @@ def test_an_answer_may_come_before_the_request_was_sent_whole(kind: Kind, then: 
     with_script([Act([refused], then, reads_body=False)], kind, use)
 
 
+@ANYBODY
 @pytest.mark.parametrize("begun", [b"", b"HTTP/1.1 200 OK\r\nContent-Le", CHUNKED + b"5\r\nab"])
 def test_a_request_that_is_given_up_leaves_no_connection(kind: Kind, begun: bytes) -> None:
     async def use(script: Script, user: User) -> None:

@@ -213,6 +213,21 @@ def test_a_changed_file_changes_who_asks(
     assert held.endswith(f',hash="sha256:{digest}"}} 1')
 
 
+def test_a_file_that_cannot_be_read_is_told_at_each_look(
+    provider: Provider, file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("watchkeeper.server.file_watch.LOOK_SECONDS", 0.05)
+    with Server(authentication_config=file, controllers=()) as server:
+        in_time(server, provider.token(), "jwt:ann")
+        file.unlink()
+        end = time.monotonic() + 10
+        while caplog.text.count("issuers of tokens stay as they were: [Errno 2] No such file or directory") < 3:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        put(file, configuration(provider, prefix="new:"))
+        in_time(server, provider.token(), "new:ann")
+
+
 def test_tokens_of_an_issuer_that_is_not_there_are_refused(
     provider: Provider, file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
