@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-_status_parts = re.compile(rb"HTTP/([0-9])\.([0-9]) +([1-9][0-9]{2})(?: |\r?\n)").match
+_status_parts = re.compile(rb"HTTP/([0-9]\.[0-9]) +([1-9][0-9]{2})(?: |\r?\n)").match
 _is_version = re.compile(rb"HTTP/[0-9]\.[0-9]").fullmatch
 _TOKEN = rb"!#$%&'*+\-.^_`|~0-9A-Za-z"
 _VALUE = rb"([\t\x20-\x7e\x80-\xff]*)"
@@ -18,7 +18,6 @@ _FRAMING = frozenset({b"connection", b"content-length", b"trailer", b"transfer-e
 _NO_TRAILERS = frozenset({b"content-length", b"trailer", b"transfer-encoding"})
 
 Headers = tuple[tuple[bytes, bytes], ...]
-Version = tuple[int, int]
 
 
 class BrokenHead(Exception):
@@ -58,25 +57,25 @@ class Head(NamedTuple):
         return method != "HEAD" and self.status >= 200 and self.status not in (204, 304)
 
 
-def parse_status_line(line: bytes) -> tuple[Version, int]:
-    """What a head's first line says. Raises BrokenHead; as for a status below 100, which nobody could pass on."""
-    found = _status_parts(line)
+def parse_status_line(block: bytes) -> tuple[bytes, int]:
+    """The version and the status in the first line. Raises BrokenHead, also for a status that nobody could pass on."""
+    found = _status_parts(block)
     if found is None:
-        raise BrokenHead(_no_status_line(line.removesuffix(b"\n").removesuffix(b"\r")))
-    major, minor, status = found.groups()
-    return (int(major), int(minor)), int(status)
+        raise BrokenHead(_no_status_line(block.partition(b"\n")[0].removesuffix(b"\r")))
+    version, status = found.groups()
+    return version, int(status)
 
 
 def parse_head(block: bytes) -> Head:
     """The head in lines, the last of which is empty. Raises BrokenHead."""
     start = block.index(b"\n") + 1
-    version, status = parse_status_line(block[:start])
+    version, status = parse_status_line(block)
     headers = parse_fields(block, start)
     framing: dict[bytes, list[bytes]] = {}
     for name, value in headers:
         if name in _FRAMING:
             framing.setdefault(name, []).append(value)
-    chunked = b"transfer-encoding" in framing and version >= (1, 1) and _is_chunked(framing[b"transfer-encoding"])
+    chunked = b"transfer-encoding" in framing and version >= b"1.1" and _is_chunked(framing[b"transfer-encoding"])
     lengths = framing.get(b"content-length", ())
     length = _length_of(lengths)
     if len(lengths) > 1:
@@ -176,11 +175,11 @@ def _check_trailers(announced: Iterable[bytes]) -> None:
         raise BrokenHead(f'bad trailer key "{canonical(name)}"')
 
 
-def _leaves_open(said: Sequence[bytes], version: Version) -> bool:
+def _leaves_open(said: Sequence[bytes], version: bytes) -> bool:
     if not said:
-        return version > (1, 0)
+        return version > b"1.0"
     tokens = _tokens(said)
-    return b"close" not in tokens and (version > (1, 0) or (version == (1, 0) and b"keep-alive" in tokens))
+    return b"close" not in tokens and (version > b"1.0" or (version == b"1.0" and b"keep-alive" in tokens))
 
 
 def _listed(values: Iterable[bytes]) -> str:
