@@ -30,6 +30,8 @@ class TellingServer(http.server.ThreadingHTTPServer):
         """The names in the certificates that were shown, one for each request."""
         self.users: list[str] = []
         """Who asked, as the headers tell."""
+        self.asked: list[str] = []
+        """What was asked for."""
         self.connections: set[int] = set()
         """The ports that requests for `x` came from."""
 
@@ -54,12 +56,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         body = self._body()
         if "slow" in self.path:
             time.sleep(1)
+        self.server.asked.append(f"{self.command} {path}")
         self.server.users.append(self.headers.get("X-Remote-User", ""))
         if path == "x":
             self.server.connections.add(self.client_address[1])
         certificate = self.connection.getpeercert() or {}  # type: ignore[attr-defined]
         self.server.shown += [value for name in certificate.get("subject", ()) for _, value in name]
-        if path in ("stream", "up", "broken", "moved", "refused", "nowhere", "extra", "silent"):
+        if path in ("stream", "up", "broken", "moved", "refused", "nowhere", "extra", "silent", "cut", "gone"):
             getattr(self, f"_{path}")()
             return
         told = {
@@ -124,6 +127,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"half")
         self.wfile.flush()
         self.close_connection = True
+
+    def _cut(self) -> None:
+        """An answer of which only the beginning comes."""
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Le")
+        self.close_connection = True
+
+    def _gone(self) -> None:
+        """No answer where the connection had been used before."""
+        if self.server.asked.count(f"{self.command} gone") == 1:
+            self.close_connection = True
+        else:
+            self._send(200, b"back")
 
     def _moved(self) -> None:
         self._send(302, b"", ("Location", "/apis/far.io/v1/elsewhere"))

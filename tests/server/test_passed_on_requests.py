@@ -134,6 +134,17 @@ def test_an_answer_that_breaks_off_is_broken_for_the_client_too(front: Handle) -
         ask(front, "GET", "/broken")
 
 
+def test_only_what_was_not_answered_at_all_is_asked_again(front: Handle, far: TellingServer) -> None:
+    outcomes = []
+    for method, path in (("GET", "cut"), ("GET", "gone"), ("POST", "gone")):
+        ask(front, "GET", "/x")  # there is a connection that was used before
+        answer = ask(front, method, f"/{path}")
+        outcomes.append((answer.status_code, answer.text, far.asked.count(f"{method} {path}")))
+    unreachable = "error trying to reach service: "
+    broken = f"{unreachable}net/http: HTTP/1.x transport connection broken: unexpected EOF\n"
+    assert outcomes == [(503, broken, 1), (200, "back", 2), (503, f"{unreachable}EOF\n", 1)]
+
+
 def test_an_answer_behind_another_is_told_to_nobody(front: Handle) -> None:
     for _ in range(3):
         assert ask(front, "GET", "/extra").text == "one"
