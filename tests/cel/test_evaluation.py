@@ -9,9 +9,9 @@ from watchkeeper.cel import ast
 from watchkeeper.cel import operators as op
 from watchkeeper.cel import types as t
 from watchkeeper.cel.environment import base_environment
-from watchkeeper.cel.library.addresses import AddressError, parse_address
 from watchkeeper.cel.source import CompileError, InstantiationError
 from watchkeeper.cel.values import CostLimitExceeded, EvalError, Uint
+from watchkeeper.meta.addresses import AddressError, parse_address
 
 DATA = {
     "self": {"min": 1, "max": 5, "labels": {"ab": "1"}, "ports": [{"name": "main", "port": 1}, {"name": "b"}]},

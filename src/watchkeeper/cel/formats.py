@@ -6,11 +6,11 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date
-from email.utils import parseaddr
 
+from watchkeeper.cel.mail_address import is_mail_address
 from watchkeeper.cel.regex import compile_pattern
 from watchkeeper.cel.times import parse_duration
-from watchkeeper.cel.urls import URLError, parse_request_uri
+from watchkeeper.meta.urls import URLError, parse_request_uri
 
 _UUID = r"[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{}[0-9a-f]{{3}}-?{}-?[0-9a-f]{{12}}"
 _ANY, _VARIANT = "[0-9a-f]{4}", "[89ab][0-9a-f]{3}"
@@ -41,6 +41,7 @@ _MAC = re.compile(
     r"|([0-9A-Fa-f]{2}([:-]))(?:[0-9A-Fa-f]{2}\6){18}[0-9A-Fa-f]{2}"
     r"|(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}|(?:[0-9A-Fa-f]{4}\.){3}[0-9A-Fa-f]{4}"
     r"|(?:[0-9A-Fa-f]{4}\.){9}[0-9A-Fa-f]{4}"
+    r"|[0-9A-Fa-f]{12}|[0-9A-Fa-f]{16}|[0-9A-Fa-f]{40}"
 )
 _CREDIT_CARD = re.compile(
     r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
@@ -106,9 +107,10 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 def _is_cidr(text: str) -> bool:
     address, slash, length = text.partition("/")
     found = _ip(address)
-    if not slash or found is None or not length.isdigit() or not length.isascii() or len(length) > 3:
+    if not slash or found is None or not length.isdigit() or not length.isascii():
         return False
-    return int(length) <= found.max_prefixlen
+    digits = length.lstrip("0")
+    return len(digits) <= 3 and int(digits or "0") <= found.max_prefixlen
 
 
 def _is_isbn10(text: str) -> bool:
@@ -138,12 +140,6 @@ def _is_credit_card(text: str) -> bool:
     return total % 10 == 0
 
 
-def _is_email(text: str) -> bool:
-    _, address = parseaddr(text)
-    local, at, domain = address.rpartition("@")
-    return bool(at and local and domain) and " " not in address and not domain.startswith(".")
-
-
 def _is_uri(text: str) -> bool:
     try:
         parse_request_uri(text)
@@ -155,7 +151,7 @@ def _is_uri(text: str) -> bool:
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "bsonobjectid": _matches("[0-9a-fA-F]{24}"),
     "uri": _is_uri,
-    "email": _is_email,
+    "email": is_mail_address,
     "hostname": _is_hostname,
     "ipv4": lambda text: "." in text and _ip(text) is not None,
     "ipv6": lambda text: ":" in text and _ip(text) is not None,

@@ -6,8 +6,8 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from watchkeeper.cel.urls import URLError, parse_request_uri
 from watchkeeper.meta.field import FieldError, go_quote, invalid, required
+from watchkeeper.meta.urls import URLError, parse_request_uri
 
 ANNOTATION = "api-approved.kubernetes.io"
 _WORDS = f"protected groups must have approval annotation {go_quote(ANNOTATION)}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from watchkeeper.apiextensions.definition.webhook_config import ca_bundle_errors, service_errors, url_errors
+from watchkeeper.apiextensions.definition.ca_bundle import ca_bundle_errors
 from watchkeeper.apis.validation.names import is_dns1035_label
+from watchkeeper.apis.validation.webhooks import validate_client_config
 from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
 
 Object = dict[str, Any]
@@ -42,13 +43,7 @@ def conversion_errors(
 def _config_errors(config: Object | None, path: str, allow_invalid_bundle: bool) -> list[FieldError]:
     if config is None:
         return [required(path, "required when strategy is set to Webhook")]
-    url, service = config.get("url"), config.get("service")
-    if (url is None) == (service is None):
-        errors = [required(path, "exactly one of url or service is required")]
-    elif url is not None:
-        errors = url_errors(url, f"{path}.url")
-    else:
-        errors = service_errors(service or {}, f"{path}.service")
+    errors = validate_client_config(config, path)
     bundle = config.get("caBundle")
     if bundle and not allow_invalid_bundle:
         errors += ca_bundle_errors(bundle, f"{path}.caBundle")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from watchkeeper.apiextensions.definition.approval import approval_errors
+from watchkeeper.apiextensions.definition.ca_bundle import ca_bundle_errors
 from watchkeeper.apiextensions.definition.conditions import ESTABLISHED, is_true
 from watchkeeper.apiextensions.definition.conversion_check import accepts_known_review
 from watchkeeper.apiextensions.definition.default_values import has_unpruned_default
@@ -15,7 +16,6 @@ from watchkeeper.apiextensions.definition.schema_check import Requirements, has_
 from watchkeeper.apiextensions.definition.spec import DefinedSpec, read_spec
 from watchkeeper.apiextensions.definition.spec_check import SpecOptions, spec_errors
 from watchkeeper.apiextensions.definition.walk import walk
-from watchkeeper.apiextensions.definition.webhook_config import ca_bundle_errors
 from watchkeeper.apiextensions.schema.correlation import same
 from watchkeeper.apiextensions.schema.invariants import validate_structural
 from watchkeeper.apiextensions.schema.structural import NotStructural, read_structural

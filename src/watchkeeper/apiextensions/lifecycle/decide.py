@@ -71,7 +71,7 @@ def _settle_established(definition: Object, now: str) -> bool:
 
 
 def _is_broken(bundle: str) -> bool:
-    from watchkeeper.apiextensions.definition.webhook_config import ca_bundle_errors
+    from watchkeeper.apiextensions.definition.ca_bundle import ca_bundle_errors
 
     return bool(ca_bundle_errors(bundle, ""))
 

@@ -6,9 +6,9 @@ import ipaddress
 from typing import Any
 
 from watchkeeper.cel.decls import Overload, overload
-from watchkeeper.cel.library.addresses import Address, AddressError, parse_address, parse_prefix
 from watchkeeper.cel.types import opaque
 from watchkeeper.cel.values import EvalError, NoSuchOverload, register_value_type
+from watchkeeper.meta.addresses import Address, AddressError, parse_address, parse_prefix
 from watchkeeper.meta.field import go_quote
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -19,8 +19,8 @@ from watchkeeper.cel.decls import Overload, overload
 from watchkeeper.cel.formats import is_known_format
 from watchkeeper.cel.regex import RegexError, TooCostly, compile_given
 from watchkeeper.cel.types import struct
-from watchkeeper.cel.urls import URL, URLError, parse_request_uri
 from watchkeeper.cel.values import NONE, CostLimitExceeded, EvalError, NoSuchOverload, Optional, register_value_type
+from watchkeeper.meta.urls import URL, URLError, parse_request_uri, parse_url
 
 
 def declarations() -> list[tuple[str, Overload]]:
@@ -69,12 +69,8 @@ def _url(text: Any) -> URL:
     if not isinstance(text, str):
         raise NoSuchOverload
     try:
-        # The strict reading, which knows no fragments and no host without a scheme, only decides whether it is a URL.
-        parse_request_uri(text)
-        shown = text.partition("#")[0]
-        if shown.startswith("//") and not shown.startswith("///"):
-            return replace(parse_request_uri(f"x:{shown}"), text=shown, scheme="")
-        return parse_request_uri(shown)
+        parse_request_uri(text)  # only decides whether it is one: that reading knows no fragments
+        return parse_url(text)
     except URLError as problem:
         raise EvalError(f"URL parse error during conversion from string: {problem}") from None
 
