@@ -37,6 +37,8 @@ def test_good_schedules(text: str) -> None:
         ("@every 5x", 'failed to parse duration @every 5x: time: unknown unit "x" in duration "5x"'),
         ("@every 5", 'failed to parse duration @every 5: time: missing unit in duration "5"'),
         ("TZ=Moon/Base 0 0 * * *", "provided bad location Moon/Base: unknown time zone Moon/Base"),
+        ("CRON_TZ=../x 0 0 * * *", "provided bad location ../x: time: invalid location name"),
+        ("TZ=/etc/x 0 0 * * *", "provided bad location /etc/x: time: invalid location name"),
     ],
 )
 def test_wrong_schedules_are_told_what_is_wrong(text: str, wrong: str) -> None:

@@ -40,6 +40,11 @@ class ScheduleError(ValueError):
     """What is wrong with a schedule."""
 
 
+def _may_be_looked_for(zone: str) -> bool:
+    """Whether a name leads to no other files than those of time zones."""
+    return ".." not in zone and zone[:1] not in ("/", "\\")
+
+
 def check_schedule(text: str) -> None:
     """Raise ScheduleError unless the text is five fields, or a descriptor such as @hourly or @every 5m."""
     if not text:
@@ -47,7 +52,8 @@ def check_schedule(text: str) -> None:
     if text.startswith(_ZONES):
         zone, _, text = text.partition("=")[2].partition(" ")
         if not is_time_zone(zone):
-            raise ScheduleError(f"provided bad location {zone}: unknown time zone {zone}")
+            why = f"unknown time zone {zone}" if _may_be_looked_for(zone) else "time: invalid location name"
+            raise ScheduleError(f"provided bad location {zone}: {why}")
         text = text.strip()
     if text.startswith("@"):
         _check_descriptor(text)
