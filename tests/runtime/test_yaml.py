@@ -64,10 +64,35 @@ def test_fields_set_twice_are_told_with_their_lines_and_the_last_counts() -> Non
         (b"a: &x [*x]", "yaml: anchor 'x' value contains itself"),
         (b"a: *y", "yaml: unknown anchor 'y' referenced"),
         (b"a: .nan", "json: unsupported value: NaN"),
-        (b"? [1]\n: 2", "yaml: invalid map key"),
+        (b"? [1, a, null]\n: 2", 'yaml: invalid map key: []interface {}{1, "a", interface {}(nil)}'),
+        (b"? {a: 1e3}\n: 2", 'yaml: invalid map key: map[interface {}]interface {}{"a":1000}'),
+        (b"~: x", 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "x"'),
+        (b"~:", "unsupported map key of type: %!s(<nil>), key: <nil>, value: <nil>"),
+        (b"a:\n  k: '\n  b: 1\n", "yaml: line 4: found unexpected end of stream"),
+        (b"a:\n  b: 1\n\t\n", "yaml: line 3: found a tab character that violates indentation"),
+        (b"a:\n  - b\n  c: d\n", "yaml: line 2: did not find expected '-' indicator"),
+        (b"a: #x\nb\n", "yaml: line 3: could not find expected ':'"),
     ],
 )
 def test_what_is_no_yaml_is_refused(text: bytes, message: str) -> None:
+    with pytest.raises(YamlError) as raised:
+        load_yaml(text)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"a: .nan\nb: c: d", "yaml: line 2: mapping values are not allowed in this context"),
+        (b"? [1]\n: 2\nb: *x", "yaml: unknown anchor 'x' referenced"),
+        (b"a: .nan\n~: 1", "unsupported map key of type: %!s(<nil>), key: <nil>, value: 1"),
+        (b"a: .inf\n~: 1\nb: !!int x", "yaml: cannot decode !!str `x` as a !!int"),
+        (b"~: 1\na: !!binary x", "yaml: !!binary value contains invalid base64 data"),
+        (b"a: {~: 1}\n~: 2", "unsupported map key of type: %!s(<nil>), key: <nil>, value: 2"),
+        (b"~: 2\na: {<<: 1}", "yaml: map merge requires map or sequence of maps as the value"),
+    ],
+)
+def test_of_several_faults_the_one_that_is_found_first_is_told(text: bytes, message: str) -> None:
     with pytest.raises(YamlError) as raised:
         load_yaml(text)
     assert str(raised.value) == message

@@ -1,11 +1,13 @@
 """Reads YAML 1.1 by go-yaml's rules and turns it into JSON values.
 
-Reading goes event by event, so that depth and aliases are bounded before anything is built from them.
+Reading goes event by event, so that depth and aliases are bounded before anything is built from them. The reference
+parses all of a document, then decodes it, then turns it into JSON: of several faults that of the earliest stage counts.
 """
 
 from __future__ import annotations
 
 import base64
+import enum
 import math
 from collections.abc import Iterable
 from typing import Any, Final
@@ -14,6 +16,7 @@ import yaml
 
 from watchkeeper.meta.field import go_quote
 from watchkeeper.runtime.json_text import MAX_DEPTH
+from watchkeeper.runtime.patch.strategic import go_value
 from watchkeeper.runtime.yaml import YamlError
 from watchkeeper.runtime.yaml_scalars import resolve
 
@@ -22,6 +25,7 @@ MAX_NODES: Final = 1_000_000
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = object()
+_NO_TEXT_WORDS = "unsupported map key of type: %!s(<nil>), key: <nil>, value: {}"
 
 
 def read_yaml(data: bytes, repeated: list[str] | None = None) -> Any:
@@ -29,14 +33,42 @@ def read_yaml(data: bytes, repeated: list[str] | None = None) -> Any:
     try:
         return _Builder(repeated).build(yaml.parse(data, Loader=yaml.CSafeLoader))
     except yaml.MarkedYAMLError as error:
-        mark = error.context_mark if error.context_mark is not None and error.context_mark.line else error.problem_mark
-        # go-yaml counts lines from 0 where it parses and from 1 where it scans.
-        scanned = isinstance(error, yaml.scanner.ScannerError)
-        where = f"line {mark.line + scanned}: " if mark is not None and mark.line else ""
-        raise YamlError(f"yaml: {where}{error.problem}") from None
+        raise YamlError(f"yaml: {_place(error)}{error.problem}") from None
     except yaml.YAMLError as error:
         reason = getattr(error, "reason", None) or str(error).partition("\n")[0]
         raise YamlError(f"yaml: {reason}") from None
+
+
+def _place(error: yaml.MarkedYAMLError) -> str:
+    """Where go-yaml says that an error is: it counts lines from 0 where it parses and from 1 where it scans."""
+    found, begun = error.problem_mark, error.context_mark
+    if found is not None and found.line:
+        return f"line {found.line + isinstance(error, yaml.scanner.ScannerError)}: "
+    return f"line {begun.line}: " if begun is not None and begun.line else ""
+
+
+class _Stage(enum.IntEnum):
+    """When the reference finds a fault that parsing does not find."""
+
+    DECODING = 1
+    KEYS = 2
+    """Keys become texts, those of the outer mappings first."""
+    ENCODING = 3
+
+
+class _Fault(Exception):
+    """A fault that is told only if nothing worse follows; the value is read as another one until then."""
+
+    def __init__(self, stage: _Stage, text: str) -> None:
+        super().__init__(text)
+        self.stage = stage
+
+
+class _NoText:
+    """A key that is null."""
+
+
+_NO_TEXT = _NoText()
 
 
 class _Collection:
@@ -62,12 +94,24 @@ class _Builder:
         self._pending: set[str] = set()
         self._nodes = 0
         self._result: Any = None
+        self._faults: list[tuple[_Stage, int, str]] = []
+        """(stage, depth, what is wrong) each."""
 
     def build(self, events: Iterable[Any]) -> Any:
         """The value of the first document; None when there is none."""
+        self._read(events)
+        if self._faults:
+            raise YamlError(min(self._faults, key=lambda fault: fault[:2])[2])
+        return self._result
+
+    def _note(self, fault: _Fault) -> None:
+        depth = len(self._open) if fault.stage is _Stage.KEYS else 0
+        self._faults.append((fault.stage, depth, str(fault)))
+
+    def _read(self, events: Iterable[Any]) -> None:
         for event in events:
             if isinstance(event, yaml.ScalarEvent):
-                value = _scalar(event)
+                value = self._scalar(event)
                 self._define(event.anchor, value, 1)
                 self._add(value, 1, event)
             elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
@@ -78,7 +122,13 @@ class _Builder:
                 self._alias(event)
             elif isinstance(event, yaml.DocumentEndEvent):
                 break
-        return self._result
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Any:
+        try:
+            return _scalar(event)
+        except _Fault as fault:
+            self._note(fault)
+            return event.value
 
     def _start(self, event: Any) -> None:
         if len(self._open) >= MAX_DEPTH:
@@ -121,21 +171,37 @@ class _Builder:
         if parent.fields is None:
             parent.items.append("<<" if value is _MERGE else value)
         elif parent.key is ...:
-            parent.key = value if value is _MERGE else _key(value)
+            parent.key = value if value is _MERGE else self._key(value)
         else:
             key, parent.key = parent.key, ...
+            self._set(parent.fields, key, value, event)
+
+    def _key(self, value: Any) -> Any:
+        try:
+            return _key(value)
+        except _Fault as fault:
+            self._note(fault)
+            return ""
+
+    def _set(self, fields: dict[Any, Any], key: Any, value: Any, event: Any) -> None:
+        try:
             if key is _MERGE:
-                _merge(parent.fields, value)
+                _merge(fields, value)
                 return
-            if key in parent.fields and self._repeated is not None:
-                self._repeated.append(f"line {event.start_mark.line + 1}: key {go_quote(key)} already set in map")
-            parent.fields[key] = "<<" if value is _MERGE else value
+            if key is _NO_TEXT:
+                raise _Fault(_Stage.KEYS, _NO_TEXT_WORDS.format("<nil>" if value is None else _go_syntax(value)))
+        except _Fault as fault:
+            self._note(fault)
+            return
+        if key in fields and self._repeated is not None:
+            self._repeated.append(f"line {event.start_mark.line + 1}: key {go_quote(key)} already set in map")
+        fields[key] = "<<" if value is _MERGE else value
 
 
 def _merge(fields: dict[Any, Any], value: Any) -> None:
     sources = value if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):
-        raise YamlError("yaml: map merge requires map or sequence of maps as the value")
+        raise _Fault(_Stage.DECODING, "yaml: map merge requires map or sequence of maps as the value")
     for source in reversed(sources):
         fields.update(source)
 
@@ -152,7 +218,7 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
         try:
             return base64.b64decode(text, validate=True).decode(errors="replace")
         except ValueError:
-            raise YamlError("yaml: !!binary value contains invalid base64 data") from None
+            raise _Fault(_Stage.DECODING, "yaml: !!binary value contains invalid base64 data") from None
     if tag in (f"{_TAG}int", f"{_TAG}float", f"{_TAG}bool", f"{_TAG}null"):
         return _tagged(tag.removeprefix(_TAG), text)
     return text
@@ -164,7 +230,7 @@ def _tagged(name: str, text: str) -> Any:
         value = float(value)
     wanted = {"int": int, "float": float, "bool": bool, "null": type(None)}[name]
     if type(value) is not wanted:
-        raise YamlError(f"yaml: cannot decode {_kind(value)} `{text}` as a !!{name}")
+        raise _Fault(_Stage.DECODING, f"yaml: cannot decode {_kind(value)} `{text}` as a !!{name}")
     return _jsonable(value, text)
 
 
@@ -178,14 +244,14 @@ def _jsonable(value: Any, text: str) -> Any:
     if type(value) is float:
         if math.isnan(value) or math.isinf(value):
             name = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-            raise YamlError(f"json: unsupported value: {name}")
+            raise _Fault(_Stage.ENCODING, f"json: unsupported value: {name}")
         if value.is_integer() and -(2**63) <= value < 2**64:
             return int(value)
     return value
 
 
-def _key(value: Any) -> str:
-    """A mapping's key as text."""
+def _key(value: Any) -> str | _NoText:
+    """A mapping's key as text. What is wrong with one that is null is told with its value."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -193,8 +259,20 @@ def _key(value: Any) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     if value is None:
-        raise YamlError("unsupported map key of type: %!s(<nil>), key: <nil>")
-    raise YamlError("yaml: invalid map key")
+        return _NO_TEXT
+    raise _Fault(_Stage.DECODING, f"yaml: invalid map key: {_go_syntax(value)}")
+
+
+def _go_syntax(value: Any) -> str:
+    """A decoded value as Go writes it with %#v."""
+    if isinstance(value, dict):
+        entries = ", ".join(f"{_go_syntax(key)}:{_go_syntax(inner)}" for key, inner in sorted(value.items()))
+        return f"map[interface {{}}]interface {{}}{{{entries}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
+    if value is None:
+        return "interface {}(nil)"
+    return go_quote(value) if isinstance(value, str) else go_value(value)
 
 
 def _copied(value: Any) -> Any:
