@@ -11,6 +11,7 @@ UNEXPECTED_END = "unexpected end of JSON input"
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)?(?:(?<=[0-9])\.[0-9]*)?(?:(?<=[0-9])[eE][+-]?[0-9]*)?")
+_HEX = frozenset(bytes([digit]) for digit in b"0123456789abcdefABCDEF")
 _LITERALS = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
 
 
@@ -104,10 +105,10 @@ class _Scanner:
         found = self._peek()
         if found == ord("\\"):
             self._at += 1
-            if self._peek() != ord("u"):
+            if self._peek_within() != b"u":
                 raise self._fault("in string escape code")
             self._at += 1
-            while chr(self._peek()) in "0123456789abcdefABCDEF":
+            while self._peek_within() in _HEX:
                 self._at += 1
             raise self._fault("in \\u hexadecimal character escape")
         if found != ord('"'):
@@ -120,19 +121,16 @@ class _Scanner:
         self._at = match.end()
         last = self._data[self._at - 1]
         if last == ord("-") and match[0] == b"-":
-            self._peek()
             raise self._fault("in numeric literal")
         if last == ord("."):
-            self._peek()
             raise self._fault("after decimal point in numeric literal")
         if last in b"eE+-":
-            self._peek()
             raise self._fault("in exponent of numeric literal")
 
     def _literal(self, literal: bytes) -> None:
-        for expected in literal:
-            if self._peek() != expected:
-                raise self._fault(f"in literal {literal.decode()} (expecting '{chr(expected)}')")
+        for expected in map(chr, literal):
+            if self._peek_within() != expected.encode():
+                raise self._fault(f"in literal {literal.decode()} (expecting '{expected}')")
             self._at += 1
 
     def _space(self) -> None:
@@ -145,7 +143,11 @@ class _Scanner:
             raise _SyntaxFault(UNEXPECTED_END)
         return self._data[self._at]
 
+    def _peek_within(self) -> bytes:
+        """The next byte of a token that is not complete; Go ends a text with a blank to find out whether one is."""
+        return self._data[self._at : self._at + 1] or b" "
+
     def _fault(self, context: str) -> _SyntaxFault:
-        found = chr(self._data[self._at])
+        found = self._peek_within().decode("latin-1")
         quoted = {"'": r"'\''", '"': "'\"'"}.get(found) or f"'{go_quote(found)[1:-1]}'"
         return _SyntaxFault(f"invalid character {quoted} {context}")
