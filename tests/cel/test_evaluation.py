@@ -42,6 +42,7 @@ TRUE = [
     "timestamp('2024-01-01T00:00:00+01:00') + duration('1h') == timestamp('2024-01-01T00:00:00Z')",
     "timestamp('2023-07-04T00:00:00Z').getHours('America/New_York') == 20",
     "quantity('1Gi').isGreaterThan(quantity('1G')) && quantity('500m').add(quantity('1.5')).asInteger() == 2",
+    "sign(quantity('-3')) == -1 && sign(quantity('0')) == 0 && sign(quantity('1m')) == 1",
     "cidr('10.0.0.0/8').containsIP('10.1.1.1') && !cidr('10.0.0.0/8').containsCIDR('11.0.0.0/16')",
     "isIP('::1') && !isIP('01.2.3.4') && ip('10.0.0.1').family() == 4 && !ip.isCanonical('2001:DB8::1')",
     "semver('1.2.3-rc.1').isLessThan(semver('1.2.3')) && isSemver('v1.0', true) && !isSemver('1.0')",

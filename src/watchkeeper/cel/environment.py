@@ -160,12 +160,17 @@ class Environment(Structures):
             raise EvalError(f"unknown type: {struct_name}")
         return {definition.fields[name].key: value for name, value in fields.items()}
 
-    def compile(self, source: str) -> Program:
-        """Parse, check and prepare an expression. Raises CompileError."""
+    def compile(self, source: str, judge: Callable[[Type], None] | None = None) -> Program:
+        """Parse, check and prepare an expression. Raises CompileError.
+
+        `judge` is told the type of the result and may raise: what it says goes before what instantiation would.
+        """
         with room():
             node = parse(source, binds=self.binds)
             check(source, node, self)
             validate(source, node)
+            if judge is not None:
+                judge(node.type)
             check_patterns(node)
             check_constants(node)
         return Program(source, node, self)

@@ -39,6 +39,10 @@ class InstantiationError(CompileError):
         self.issues = []
 
 
+class UnwantedTypeError(Exception):
+    """An expression that is sound, but whose result is not of a type that is wanted."""
+
+
 def display(source: str, issues: list[Issue]) -> str:
     """All issues in the order of their places, each with its line and a mark below."""
     ordered = sorted(issues[:MAX_ISSUES], key=lambda i: i.offset)

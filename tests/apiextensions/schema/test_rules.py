@@ -236,6 +236,13 @@ def test_patterns_that_are_none_keep_a_rule_from_being_made(rule: str) -> None:
     assert errors == [f'spec: Invalid value: "object": {text}']
 
 
+def test_the_type_of_a_result_is_looked_at_before_its_patterns() -> None:
+    [error] = _rules(_spec({"rule": "self.s.find(')')"}, s=TEXT)).errors({"spec": {"s": "a"}})
+    assert error.detail == "rule compile error: cel expression must evaluate to a bool"
+    spec = _spec({"rule": "false", "message": "no", "messageExpression": "self.s.find(')') == ''"}, s=TEXT)
+    assert [e.detail for e in _rules(spec).errors({"spec": {"s": "a"}})] == ["no"]
+
+
 def test_messages_see_the_old_value_itself_where_a_rule_beside_them_looks_at_it() -> None:
     shown = "'was %d'.format([oldSelf])"
 

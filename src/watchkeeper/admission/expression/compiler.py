@@ -6,7 +6,7 @@ from watchkeeper.admission.expression.compiled import ANYTHING, Expression, Retu
 from watchkeeper.admission.expression.environments import AdmissionEnvironment, environment
 from watchkeeper.admission.expression.variables import VARIABLES, struct_of
 from watchkeeper.cel.program import Program
-from watchkeeper.cel.source import CompileError
+from watchkeeper.cel.source import CompileError, UnwantedTypeError
 from watchkeeper.cel.types import Type
 
 
@@ -33,14 +33,20 @@ class ExpressionCompiler:
 
     def compile(self, source: str, wanted: ReturnType, *, authorizer: bool = True, patches: bool = False) -> Expression:
         """Compile an expression; what is wrong with it is noted in the result."""
+
+
+        def judge(found: Type) -> None:
+            problem = unwanted_type(found, wanted)
+            if problem is not None:
+                raise UnwantedTypeError(problem)
+
         try:
-            program = self._environment(authorizer, patches).compile(source)
+            program = self._environment(authorizer, patches).compile(source, judge)
         except CompileError as problem:
             stage = "program instantiation" if problem.stage == "instantiation" else problem.stage
             return Expression(source, None, f"{stage} failed: {problem}")
-        problem_text = unwanted_type(program.type, wanted)
-        if problem_text is not None:
-            return Expression(source, None, problem_text)
+        except UnwantedTypeError as problem:
+            return Expression(source, None, str(problem))
         return Expression(source, program)
 
     def _environment(self, authorizer: bool, patches: bool) -> AdmissionEnvironment:

@@ -30,18 +30,21 @@ def selector_errors(path: str, expression: str) -> list[FieldError]:
     """What is wrong with an expression: it does not compile, is not true or false, or may cost too much."""
     from watchkeeper.admission.expression.compiled import go_name
     from watchkeeper.cel import types
-    from watchkeeper.cel.source import CompileError
+    from watchkeeper.cel.source import CompileError, UnwantedTypeError
+    from watchkeeper.cel.types import Type
+
+    def judge(found: Type) -> None:
+        if not found.same(types.BOOL) and not found.same(types.ANY):
+            raise UnwantedTypeError(f"must evaluate to bool or the unknown type, not {go_name(found)}")
 
     try:
-        program = device_environment().compile(expression)
+        program = device_environment().compile(expression, judge)
     except CompileError as error:
         if error.stage == "instantiation":
             return [internal_error(path, f"program instantiation failed: {error}")]
         return [invalid(path, expression, f"{error.stage} failed: {error}")]
-    found = program.type
-    if not found.same(types.BOOL) and not found.same(types.ANY):
-        text = f"must evaluate to bool or the unknown type, not {go_name(found)}"
-        return [invalid(path, expression, text)]
+    except UnwantedTypeError as error:
+        return [invalid(path, expression, str(error))]
     if worst_cost(program) > _MAX_COST:
         return [forbidden(path, "too complex, exceeds cost limit")]
     return []

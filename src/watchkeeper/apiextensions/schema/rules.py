@@ -9,12 +9,11 @@ from typing import Any
 from watchkeeper.apiextensions.schema.declarations import Declared, declare
 from watchkeeper.apiextensions.schema.field_path import FieldPathError, valid_field_path
 from watchkeeper.apiextensions.schema.structural import Rule, Structural
-from watchkeeper.cel import types
-from watchkeeper.cel.environment import base_environment
+from watchkeeper.cel.environment import Environment, base_environment
 from watchkeeper.cel.estimate import SizeOf
 from watchkeeper.cel.program import Program
-from watchkeeper.cel.source import CompileError
-from watchkeeper.cel.types import Kind, optional_of
+from watchkeeper.cel.source import CompileError, UnwantedTypeError
+from watchkeeper.cel.types import Kind, Type, optional_of
 
 MAX_MESSAGE_BYTES = 5 * 1024
 NO_FIELD = "<nil>"
@@ -65,15 +64,15 @@ def compile_rule(rule: Rule, node: Structural, declared: Declared) -> CompiledRu
     old_type = optional_of(declared.type) if rule.optional_old_self else declared.type
     env = base_environment().extend({"self": declared.type, "oldSelf": old_type}, declared.structs)
     try:
-        program = env.compile(rule.rule)
+        program = env.compile(rule.rule, _only(Kind.BOOL, "cel expression must evaluate to a bool"))
     except CompileError as problem:
         return CompiledRule(rule, None, error=RuleError("rule", f"{_STAGES[problem.stage]} failed: {problem}"))
-    if program.type.kind is not Kind.BOOL:
-        return CompiledRule(rule, None, error=RuleError("rule", "cel expression must evaluate to a bool"))
+    except UnwantedTypeError as problem:
+        return CompiledRule(rule, None, error=RuleError("rule", str(problem)))
     found = CompiledRule(rule, program, uses_old=program.uses("oldSelf"))
     found.quick = program.compiled(("self", "oldSelf"))
     if rule.message_expression:
-        _compile_message(found, rule.message_expression, declared, env.compile)
+        _compile_message(found, rule.message_expression, env)
     if rule.field_path:
         try:
             found.field_path = valid_field_path(rule.field_path, node)[0]
@@ -82,17 +81,24 @@ def compile_rule(rule: Rule, node: Structural, declared: Declared) -> CompiledRu
     return found
 
 
-def _compile_message(found: CompiledRule, source: str, declared: Declared, compile_: Callable[[str], Program]) -> None:
+def _only(kind: Kind, text: str) -> Callable[[Type], None]:
+    """Refuses with a text all results that are not of one kind."""
+
+    def judge(found: Type) -> None:
+        if found.kind is not kind:
+            raise UnwantedTypeError(text)
+
+    return judge
+
+
+def _compile_message(found: CompiledRule, source: str, env: Environment) -> None:
     part = "messageExpression"
     try:
-        message = compile_(source)
+        found.message = env.compile(source, _only(Kind.STRING, "messageExpression must evaluate to a string"))
     except CompileError as problem:
         found.message_error = RuleError(part, f"messageExpression {problem.stage} failed: {problem}")
-        return
-    if message.type.kind is not types.STRING.kind:
-        found.message_error = RuleError(part, "messageExpression must evaluate to a string")
-        return
-    found.message = message
+    except UnwantedTypeError as problem:
+        found.message_error = RuleError(part, str(problem))
 
 
 @dataclass(slots=True)

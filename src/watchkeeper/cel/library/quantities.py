@@ -84,7 +84,7 @@ def declarations() -> list[tuple[str, Overload]]:
     return [
         overload("string_to_quantity", f"::quantity(string) -> {q}", parse),
         overload("is_quantity_string", "::isQuantity(string) -> bool", _is_quantity),
-        overload("quantity_sign", f"{q}.sign() -> int", lambda a: _sign(a.value)),
+        overload("quantity_sign", f"::sign({q}) -> int", lambda a: _sign(a.value)),
         overload("quantity_is_greater_than", f"{q}.isGreaterThan({q}) -> bool", lambda a, b: a.value > b.value),
         overload("quantity_is_less_than", f"{q}.isLessThan({q}) -> bool", lambda a, b: a.value < b.value),
         overload("quantity_compare_to", f"{q}.compareTo({q}) -> int", lambda a, b: _sign(a.value - b.value)),
