@@ -9,7 +9,15 @@ import pytest
 from watchkeeper.apis.builtin import builtin_scheme
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
-from watchkeeper.runtime.codec import Decoded, check_strict, check_version, decode_body, decode_options, encode
+from watchkeeper.runtime.codec import (
+    Decoded,
+    check_strict,
+    check_version,
+    decode_body,
+    decode_options,
+    encode,
+    wrong_kind,
+)
 from watchkeeper.runtime.scheme import Kind, gvk_of
 from watchkeeper.runtime.strict import in_path_order, warnings_of
 
@@ -54,10 +62,25 @@ def test_what_a_body_leaves_unsaid_is_taken_from_the_request() -> None:
             "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind "
             'of type string ({"kind":5,"metadata":{"name":" ...)',
         ),
+        (
+            b'{"kind":"ConfigMap","KIND":5}',
+            "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind "
+            'of type string ({"kind":"ConfigMap","KIND":5})',
+        ),
+        (
+            b"[" * 20_000,
+            f"couldn't get version/kind; json parse error: invalid character '[' exceeded max depth ({'5b' * 30} ...)",
+        ),
     ],
 )
 def test_a_body_that_does_not_say_what_it_is_is_unrecognized(body: bytes, message: str) -> None:
     assert refusal(body) == f"the object provided is unrecognized (must be of type ConfigMap): {message}"
+
+
+def test_the_last_spelling_of_what_a_body_is_counts() -> None:
+    assert decode(b'{"KIND":"Nonsense","kind":"ConfigMap"}').obj["kind"] == "ConfigMap"
+    assert wrong_kind(SCHEME, CONFIG_MAP, {"kind": "ConfigMap", "KIND": "Nonsense"}) == ""
+    assert "Nonsense" in wrong_kind(SCHEME, CONFIG_MAP, {"KIND": "Nonsense"})
 
 
 def test_a_body_that_is_no_object_is_unrecognized() -> None:
@@ -77,6 +100,16 @@ def test_a_body_that_is_no_object_is_unrecognized() -> None:
             b'{"kind":"Nonsense","apiVersion":"v1"}',
             'Nonsense in version "v1" cannot be handled as a ConfigMap: no kind "Nonsense" is registered for '
             'version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+        ),
+        (
+            b'{"kind":"ConfigMap","KIND":"Nonsense","Kind":null}',
+            'Nonsense in version "v1" cannot be handled as a ConfigMap: no kind "Nonsense" is registered for '
+            'version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+        ),
+        (
+            b'{"apiversion":"v9"}',
+            'ConfigMap in version "v9" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for '
+            'version "v9" in scheme "pkg/api/legacyscheme/scheme.go:30"',
         ),
         (
             b'{"apiVersion":"apps/v1"}',

@@ -72,6 +72,13 @@ def test_fields_set_twice_are_told_with_their_lines_and_the_last_counts() -> Non
         (b"a:\n  b: 1\n\t\n", "yaml: line 3: found a tab character that violates indentation"),
         (b"a:\n  - b\n  c: d\n", "yaml: line 2: did not find expected '-' indicator"),
         (b"a: #x\nb\n", "yaml: line 3: could not find expected ':'"),
+        (b"? [1]\n: 2", "yaml: invalid map key: []interface {}{1}"),
+        (
+            b"x: {? [a, 2.5, yes, ~, {b: [c]}] : d}",
+            'yaml: invalid map key: []interface {}{"a", 2.5, true, interface {}(nil), '
+            'map[interface {}]interface {}{"b":[]interface {}{"c"}}}',
+        ),
+        (b"~: c", 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "c"'),
     ],
 )
 def test_what_is_no_yaml_is_refused(text: bytes, message: str) -> None:

@@ -80,6 +80,9 @@ def decode_body(scheme: Scheme, expected: Kind, body: bytes, *, yaml: bool = Fal
         except HugeNumber as error:
             parsed, huge = read_as_written(body), error
         gvk = _said_kind(parsed, expected.gvk)
+        if not expected.builtin and isinstance(parsed, dict):
+            # How a field is spelled counts once the body is read as what it is.
+            gvk = _completed(_text_of(parsed, "apiVersion"), _text_of(parsed, "kind"), expected.gvk)
     except ValueError as error:
         raise unrecognized(expected, body, str(error)) from None
     if not expected.builtin and not (isinstance(parsed, dict) and parsed.get("kind")):
@@ -115,7 +118,7 @@ def wrong_kind(scheme: Scheme, expected: Kind, parsed: Any, *, alone: str = "") 
     `alone` names a scheme of the reference that has no other kinds.
     """
     try:
-        gvk = _said_kind(parsed, expected.gvk)
+        gvk = _said_kind(_in_order(parsed), expected.gvk)
         if alone and gvk != expected.gvk:
             return f'{NotRegistered(gvk)} in scheme "{alone}"'
         kind = _kind(scheme, expected, gvk)
@@ -135,7 +138,7 @@ def decode_as_said(scheme: Scheme, expected: Kind, parsed: Any) -> Object:
     Raises DecodeError, which is OtherKind for what can never be an object of `expected`.
     """
     try:
-        kind = _kind(scheme, expected, _said_kind(parsed, expected.gvk))
+        kind = _kind(scheme, expected, _said_kind(_in_order(parsed), expected.gvk))
     except NotRegistered as error:
         raise DecodeError(_not_registered(error, expected)) from error
     except ValueError as error:
@@ -249,12 +252,20 @@ def _parse_alike(specs: Specs, body: bytes) -> tuple[Object, KnownSpec] | None:
 
 
 def _said_kind(parsed: Any, default: GroupVersionKind) -> GroupVersionKind:
-    """What a body says it is, completed by a default. Raises ValueError."""
+    """What a body says it is, in whatever case it spells the fields, completed by a default. Raises ValueError."""
     if parsed is None:
         return default
     if not isinstance(parsed, dict):
         raise _header_mismatch(parsed, f"Go value of type {_HEADER_TYPE}")
-    api_version, kind = _text_of(parsed, "apiVersion"), _text_of(parsed, "kind")
+    return _completed(said(parsed, "apiVersion"), said(parsed, "kind"), default)
+
+
+def _in_order(parsed: Any) -> Any:
+    """A JSON value with its fields as they come when it is written: the last spelling of one is what counts."""
+    return dict(sorted(parsed.items())) if isinstance(parsed, dict) else parsed
+
+
+def _completed(api_version: str, kind: str, default: GroupVersionKind) -> GroupVersionKind:
     if kind == default.kind and api_version == default.api_version:
         return default
     group, version = GroupVersion.parse(api_version) if api_version != "/" else ("", "")
@@ -286,10 +297,21 @@ def said_kind(parsed: Any) -> GroupVersionKind:
     return GroupVersionKind(*GroupVersion.parse(api_version), kind)
 
 
+def said(parsed: Object, name: str) -> str:
+    """What the last field of a name says that is not null, in whatever case it is spelled. Raises JsonError."""
+    folded, found = name.casefold(), ""
+    for key, text in parsed.items():
+        if (key == name or (len(key) == len(name) and key.casefold() == folded)) and text is not None:
+            found = _text(text, name)
+    return found
+
+
 def _text_of(parsed: Object, name: str) -> str:
     value = parsed.get(name)
-    if value is None:
-        return ""
+    return "" if value is None else _text(value, name)
+
+
+def _text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise _header_mismatch(value, f"Go struct field .{name} of type string")
     return value

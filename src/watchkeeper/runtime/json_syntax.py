@@ -6,6 +6,8 @@ import re
 
 from watchkeeper.meta.field import go_quote
 
+_MAX_DEPTH = 10_000
+"""How deep arrays and objects may be nested in a text that is looked at in full."""
 UNEXPECTED_END = "unexpected end of JSON input"
 
 _SPACE = re.compile(rb"[ \t\r\n]*")
@@ -53,6 +55,8 @@ class _Scanner:
         self._space()
         first = self._peek()
         if first in b"{[":
+            if len(self._open) == _MAX_DEPTH:
+                raise self._fault("exceeded max depth")
             self._open.append(first)
             self._at += 1
             self._space()

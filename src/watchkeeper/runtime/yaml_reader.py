@@ -14,9 +14,8 @@ from typing import Any, Final
 
 import yaml
 
-from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.field import go_float, go_quote
 from watchkeeper.runtime.json_text import MAX_DEPTH
-from watchkeeper.runtime.patch.strategic import go_value
 from watchkeeper.runtime.yaml import YamlError
 from watchkeeper.runtime.yaml_scalars import resolve
 
@@ -265,14 +264,20 @@ def _key(value: Any) -> str | _NoText:
 
 def _go_syntax(value: Any) -> str:
     """A decoded value as Go writes it with %#v."""
+    if value is _MERGE:
+        return '"<<"'
+    if value is None:
+        return "interface {}(nil)"
+    if isinstance(value, str):
+        return go_quote(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
     if isinstance(value, dict):
         entries = ", ".join(f"{_go_syntax(key)}:{_go_syntax(inner)}" for key, inner in sorted(value.items()))
         return f"map[interface {{}}]interface {{}}{{{entries}}}"
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
-    if value is None:
-        return "interface {}(nil)"
-    return go_quote(value) if isinstance(value, str) else go_value(value)
+    return go_float(value) if isinstance(value, float) else str(value)
 
 
 def _copied(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.runtime.codec import said
 from watchkeeper.runtime.json_text import JsonError, read_json
 from watchkeeper.runtime.schema import Schema
 from watchkeeper.runtime.scheme import DecodeError
@@ -62,13 +63,10 @@ def _said(parsed: Any, name: str) -> str:
         return ""
     if not isinstance(parsed, dict):
         raise _header_error(f"json: cannot unmarshal {described(parsed)} into Go value of type {_HEADER}")
-    value = parsed.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        where = f"Go struct field .{name} of type string"
-        raise _header_error(f"json: cannot unmarshal {described(value)} into {where}")
-    return value
+    try:
+        return said(parsed, name)
+    except JsonError as problem:
+        raise WebhookError(str(problem)) from problem
 
 
 def _header_error(why: str) -> WebhookError:

@@ -34,7 +34,6 @@ class ExpressionCompiler:
     def compile(self, source: str, wanted: ReturnType, *, authorizer: bool = True, patches: bool = False) -> Expression:
         """Compile an expression; what is wrong with it is noted in the result."""
 
-
         def judge(found: Type) -> None:
             problem = unwanted_type(found, wanted)
             if problem is not None:
