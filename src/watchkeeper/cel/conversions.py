@@ -29,8 +29,12 @@ from watchkeeper.cel.values import (
 from watchkeeper.meta.field import go_float
 
 _WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_DIGITS, _HEX_DIGITS = r"[0-9](?:_?[0-9])*", r"[0-9a-f](?:_?[0-9a-f])*"
 _FLOAT = re.compile(
-    r"[+-]?(?:[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.ASCII | re.I
+    rf"[+-]?(?:(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:e[+-]?{_DIGITS})?|inf|infinity)|nan", re.ASCII | re.I
+)
+_HEX_FLOAT = re.compile(
+    rf"[+-]?0x_?(?:{_HEX_DIGITS}\.?(?:{_HEX_DIGITS})?|\.{_HEX_DIGITS})p[+-]?{_DIGITS}", re.ASCII | re.I
 )
 _TRUE, _FALSE = frozenset(("1", "t", "true", "TRUE", "True")), frozenset(("0", "f", "false", "FALSE", "False"))
 
@@ -95,10 +99,20 @@ def to_double(value: Any) -> float:
         case int() | float():
             return float(value)
         case str():
-            if not _FLOAT.fullmatch(value) or (math.isinf(float(value)) and "i" not in value.lower()):
-                raise _from_text("double")
-            return float(value)
+            return _parse_double(value)
     raise NoSuchOverload
+
+
+def _parse_double(text: str) -> float:
+    digits = text.replace("_", "")
+    try:
+        if _HEX_FLOAT.fullmatch(text):
+            return float.fromhex(digits)
+        if _FLOAT.fullmatch(text) and not (math.isinf(float(digits)) and "i" not in text.lower()):
+            return float(digits)
+    except OverflowError:
+        pass
+    raise _from_text("double")
 
 
 def to_bool(value: Any) -> bool:

@@ -20,7 +20,7 @@ from watchkeeper.cel.conversions import (
 )
 from watchkeeper.cel.decls import Overload, overload
 from watchkeeper.cel.regex import RegexError, TooCostly, compile_given
-from watchkeeper.cel.times import local
+from watchkeeper.cel.times import Local, local
 from watchkeeper.cel.values import NANOS, CostLimitExceeded, Duration, EvalError, NoSuchOverload, Timestamp
 
 _NUMERIC = ("int", "uint", "double")
@@ -198,17 +198,17 @@ def matches(text: Any, pattern: Any) -> bool:
         raise CostLimitExceeded from None
 
 
-_PARTS: dict[str, Callable[[Any], int]] = {
-    "getFullYear": lambda d: d.year,
-    "getMonth": lambda d: d.month - 1,
-    "getDayOfYear": lambda d: d.timetuple().tm_yday - 1,
-    "getDayOfMonth": lambda d: d.day - 1,
-    "getDate": lambda d: d.day,
-    "getDayOfWeek": lambda d: d.isoweekday() % 7,
-    "getHours": lambda d: d.hour,
-    "getMinutes": lambda d: d.minute,
-    "getSeconds": lambda d: d.second,
-    "getMilliseconds": lambda d: d.microsecond // 1000,
+_PARTS: dict[str, Callable[[Local], int]] = {
+    "getFullYear": lambda at: at.date.year + at.years,
+    "getMonth": lambda at: at.date.month - 1,
+    "getDayOfYear": lambda at: at.date.timetuple().tm_yday - 1,
+    "getDayOfMonth": lambda at: at.date.day - 1,
+    "getDate": lambda at: at.date.day,
+    "getDayOfWeek": lambda at: at.date.isoweekday() % 7,
+    "getHours": lambda at: at.date.hour,
+    "getMinutes": lambda at: at.date.minute,
+    "getSeconds": lambda at: at.date.second,
+    "getMilliseconds": lambda at: at.date.microsecond // 1000,
 }
 _SPANS: dict[str, int] = {"getHours": 3600 * NANOS, "getMinutes": 60 * NANOS, "getSeconds": NANOS}
 _OVERLOAD_WORDS = {
@@ -239,7 +239,7 @@ def _times() -> list[tuple[str, Overload]]:
     return out
 
 
-def _time_part(part: Callable[[Any], int]) -> Callable[..., int]:
+def _time_part(part: Callable[[Local], int]) -> Callable[..., int]:
     def run(at: Any, zone: str = "UTC") -> int:
         if not isinstance(at, Timestamp):
             raise NoSuchOverload

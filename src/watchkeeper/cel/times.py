@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -18,12 +18,16 @@ from watchkeeper.cel.values import (
     Timestamp,
 )
 from watchkeeper.meta import go_durations
+from watchkeeper.meta.field import go_quote
+from watchkeeper.values import value
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339 = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:[.,](\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
 )
-_OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d{2})", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d{1,30}", re.ASCII)
+_CYCLE = 400
+"""Years after which the same dates fall on the same days of the week."""
 
 
 def parse_timestamp(text: str) -> Timestamp:
@@ -56,7 +60,7 @@ def check_timestamp(nanos: int, offset: int = 0) -> Timestamp:
 def check_duration(nanos: int) -> Duration:
     """A duration that fits into 64 bits of nanoseconds. Raises EvalError beyond."""
     if not MIN_INT <= nanos <= MAX_INT:
-        raise EvalError("duration overflow")
+        raise EvalError("integer overflow")
     return Duration(nanos)
 
 
@@ -75,20 +79,59 @@ def parse_duration(text: str) -> Duration:
     return Duration(go_durations.parse_duration(text))
 
 
-def local(at: Timestamp, zone: str = "UTC") -> datetime:
+@value()
+class Local:
+    """A date and time of day somewhere. `years` are to be added to those of the date, which knows but four digits."""
+
+    date: datetime
+    years: int = 0
+
+
+def local(at: Timestamp, zone: str = "UTC") -> Local:
     """The date and time of day in a zone, given by name or as an offset such as `-08:00`. Raises EvalError."""
-    return (_EPOCH + timedelta(microseconds=int(at) // 1000)).astimezone(_zone(zone))
+    moment, where = _EPOCH + timedelta(microseconds=int(at) // 1000), _zone(zone)
+    try:
+        return Local(moment.astimezone(where) if isinstance(where, tzinfo) else moment + where)
+    except OverflowError:
+        return _beyond(moment, where)
+
+
+def _beyond(moment: datetime, where: tzinfo | timedelta) -> Local:
+    """The same in the years around those that dates can have: the calendar repeats itself."""
+    years = _CYCLE if moment.year == 1 else -_CYCLE
+    offset = where.utcoffset(moment.replace(tzinfo=where)) if isinstance(where, tzinfo) else where
+    try:
+        return Local(moment.replace(year=moment.year + years) + (offset or timedelta()), -years)
+    except OverflowError:
+        raise EvalError("timestamp overflow") from None
 
 
 @lru_cache(maxsize=100)
-def _zone(name: str) -> tzinfo:
-    if name in ("UTC", ""):
+def _zone(name: str) -> tzinfo | timedelta:
+    if name in ("UTC", "", "Local"):
         return UTC
-    found = _OFFSET.fullmatch(name)
-    if found is not None:
-        offset = timedelta(hours=int(found.group(2)), minutes=int(found.group(3)))
-        return timezone(-offset if found.group(1) == "-" else offset)
+    hours, colon, minutes = name.partition(":")
+    if colon:
+        return _offset(_whole(hours), _whole(minutes), west=name.startswith("-"))
+    if name[0] in "/\\" or ".." in name:
+        raise EvalError("time: invalid location name")
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise EvalError(f"unknown time zone {name}") from None
+
+
+def _offset(hours: int, minutes: int, *, west: bool) -> timedelta:
+    try:
+        return timedelta(hours=hours, minutes=-minutes if west else minutes)
+    except OverflowError:
+        raise EvalError("timestamp overflow") from None
+
+
+def _whole(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise EvalError(f"strconv.Atoi: parsing {go_quote(text)}: invalid syntax")
+    found = int(text)
+    if not MIN_INT <= found <= MAX_INT:
+        raise EvalError(f"strconv.Atoi: parsing {go_quote(text)}: value out of range")
+    return found

@@ -5,6 +5,7 @@ null, bool, int, double, string, bytes, list and map are None, bool, int, float,
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from watchkeeper.cel import types
@@ -72,10 +73,11 @@ class Duration(int):
 
 
 def format_seconds(nanos: int) -> str:
-    """A duration as `string()` shows it: seconds with as many decimals as it takes."""
-    sign = "-" if nanos < 0 else ""
+    """A duration as `string()` shows it: its seconds as a float, with as few decimals as tell that."""
     whole, rest = divmod(abs(nanos), NANOS)
-    return f"{sign}{whole}.{rest:09d}".rstrip("0").rstrip(".") + "s"
+    seconds = float(whole) + rest / 1e9
+    text = f"{Decimal(repr(seconds)):f}".removesuffix(".0")
+    return f"{'-' if nanos < 0 else ''}{text}s"
 
 
 class Optional:

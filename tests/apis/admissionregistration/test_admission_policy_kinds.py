@@ -7,7 +7,8 @@ import pytest
 from kind_writer import create, created, row, update, update_status
 
 from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
-from watchkeeper.apis.admissionregistration.expressions import Scope, Use
+from watchkeeper.apis.admissionregistration.expressions import Problem, Scope, Use
+from watchkeeper.meta.field import ErrorType
 
 MATCH = {
     "resourceRules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]
@@ -60,14 +61,14 @@ class Compiler:
         self.scopes.append((params, variables))
         return self
 
-    def declare(self, name: str, expression: str) -> str | None:
+    def declare(self, name: str, expression: str) -> Problem | None:
         found = self.problem(expression, Use.CONDITION)
         self.known.add(name)
         return found
 
-    def problem(self, expression: str, use: Use) -> str | None:
+    def problem(self, expression: str, use: Use) -> Problem | None:
         self.asked.append((expression, use.value))
-        return None if expression in self.known else "compilation failed"
+        return None if expression in self.known else Problem("compilation failed", expression.startswith("sound"))
 
 
 def checked(kind: str, obj: Any, old: Any = None) -> tuple[list[str], Compiler]:
@@ -172,6 +173,18 @@ def test_each_expression_is_compiled_for_its_use() -> None:
         ("never", "auditAnnotation"),
     ]
     assert compiler.scopes == [(True, False), (True, True)]
+
+
+def test_an_expression_that_no_program_can_be_made_of_is_an_internal_error() -> None:
+    policy = validating(
+        matchConditions=[{"name": "c", "expression": "sound"}],
+        variables=[{"name": "v", "expression": "sound"}],
+        validations=[{"expression": "sound too", "messageExpression": "sound too"}],
+        auditAnnotations=[{"key": "k", "valueExpression": "sound too"}],
+    )
+    behavior = next(b for b in checked_behaviors(Compiler()) if b.kind.kind == "ValidatingAdmissionPolicy")
+    errors = behavior.validate(created(policy))
+    assert [(e.type, e.value) for e in errors] == [(ErrorType.INTERNAL, "")] * 5
 
 
 def test_match_conditions_that_stay_are_not_compiled_again() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from watchkeeper.apis.admissionregistration.expressions import Scope, Use
+from watchkeeper.apis.admissionregistration.expressions import Problem, Scope, Use
 
 if TYPE_CHECKING:
-    from watchkeeper.admission.expression.compiled import ReturnType
+    from watchkeeper.admission.expression.compiled import Expression, ReturnType
     from watchkeeper.admission.expression.compiler import ExpressionCompiler
 
 _PATCHES = frozenset({Use.APPLY_CONFIGURATION, Use.JSON_PATCH})
@@ -19,15 +19,15 @@ class CheckedScope:
     def __init__(self, compiler: ExpressionCompiler) -> None:
         self._compiler = compiler
 
-    def declare(self, name: str, expression: str) -> str | None:
+    def declare(self, name: str, expression: str) -> Problem | None:
         """Compile a variable for the expressions after it."""
-        return self._compiler.variable(name, expression).problem or None
+        return _problem(self._compiler.variable(name, expression))
 
-    def problem(self, expression: str, use: Use) -> str | None:
+    def problem(self, expression: str, use: Use) -> Problem | None:
         """Compile an expression."""
         authorizer = use is not Use.MESSAGE
-        found = self._compiler.compile(expression, _wanted(use), authorizer=authorizer, patches=use in _PATCHES)
-        return found.problem or None
+        patches = use in _PATCHES
+        return _problem(self._compiler.compile(expression, _wanted(use), authorizer=authorizer, patches=patches))
 
 
 class CheckedExpressions:
@@ -38,6 +38,10 @@ class CheckedExpressions:
         from watchkeeper.admission.expression.compiler import ExpressionCompiler
 
         return CheckedScope(ExpressionCompiler(params=params, variables=variables))
+
+
+def _problem(compiled: Expression) -> Problem | None:
+    return Problem(compiled.problem, compiled.sound) if compiled.problem else None
 
 
 def _wanted(use: Use) -> ReturnType:

@@ -31,6 +31,8 @@ class Expression:
     source: str
     program: Program | None = None
     problem: str = ""
+    sound: bool = False
+    """Whether the problem came up only when a program was to be made of what is sound."""
 
     @property
     def type(self) -> Type:

@@ -42,8 +42,9 @@ class ExpressionCompiler:
         try:
             program = self._environment(authorizer, patches).compile(source, judge)
         except CompileError as problem:
-            stage = "program instantiation" if problem.stage == "instantiation" else problem.stage
-            return Expression(source, None, f"{stage} failed: {problem}")
+            sound = problem.stage == "instantiation"
+            stage = "program instantiation" if sound else problem.stage
+            return Expression(source, None, f"{stage} failed: {problem}", sound)
         except UnwantedTypeError as problem:
             return Expression(source, None, str(problem))
         return Expression(source, program)

@@ -8,6 +8,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
+from watchkeeper.meta.field import FieldError, internal_error, invalid
+from watchkeeper.values import value
+
 
 class Use(Enum):
     """What an expression is for, which decides the type it must have and the variables it sees."""
@@ -26,15 +29,29 @@ class Use(Enum):
     """A list of operations. It sees the types of patches."""
 
 
+@value()
+class Problem:
+    """What is wrong with an expression."""
+
+    text: str
+    """In the compiler's words."""
+    internal: bool = False
+    """Whether the expression is sound, but nothing can be made of it."""
+
+    def at(self, path: str, expression: str) -> FieldError:
+        """The error of a field that holds the expression."""
+        return internal_error(path, self.text) if self.internal else invalid(path, expression, self.text)
+
+
 class Scope(Protocol):
     """The expressions of one policy or one webhook. What is declared adds up."""
 
-    def declare(self, name: str, expression: str) -> str | None:
+    def declare(self, name: str, expression: str) -> Problem | None:
         """Let the expressions after it use `variables.<name>`. Returns what is wrong with it, None for nothing."""
         ...
 
-    def problem(self, expression: str, use: Use) -> str | None:
-        """What is wrong with an expression, in the compiler's words; None for nothing."""
+    def problem(self, expression: str, use: Use) -> Problem | None:
+        """What is wrong with an expression; None for nothing."""
         ...
 
 
@@ -49,11 +66,11 @@ class Expressions(Protocol):
 class UncheckedScope:
     """Finds nothing wrong."""
 
-    def declare(self, name: str, expression: str) -> str | None:
+    def declare(self, name: str, expression: str) -> Problem | None:
         """Nothing is wrong."""
         return None
 
-    def problem(self, expression: str, use: Use) -> str | None:
+    def problem(self, expression: str, use: Use) -> Problem | None:
         """Nothing is wrong."""
         return None
 

@@ -115,7 +115,7 @@ def validate_variables(variables: Sequence[Part] | None, scope: Scope) -> list[F
         if not expression.strip():
             errors.append(required(f"{path}.expression", "expression is not specified"))
         elif (problem := scope.declare(name, expression)) is not None:
-            errors.append(invalid(f"{path}.expression", expression, problem))
+            errors.append(problem.at(f"{path}.expression", expression))
     return errors
 
 

@@ -173,4 +173,4 @@ def validate_expression(text: str, use: Use, scope: Scope, path: str, *, missing
     if not text.strip():
         return [required(path, missing)]
     problem = scope.problem(text, use)
-    return [] if problem is None else [invalid(path, text, problem)]
+    return [] if problem is None else [problem.at(path, text)]

@@ -68,7 +68,7 @@ def _validation_errors(validation: Part, path: str, scope: Scope) -> list[FieldE
     if words and not words.strip():
         errors.append(invalid(f"{path}.messageExpression", words, "must be non-empty if specified"))
     elif words and (problem := scope.problem(words, Use.MESSAGE)) is not None:
-        errors.append(invalid(f"{path}.messageExpression", words, problem))
+        errors.append(problem.at(f"{path}.messageExpression", words))
     message, reason = validation.get("message") or "", validation.get("reason")
     if message and not message.strip():
         errors.append(invalid(f"{path}.message", message, "must be non-empty if specified"))
@@ -106,7 +106,7 @@ def _annotation_value_errors(expression: str, path: str, scope: Scope) -> list[F
     if byte_length(trimmed) > _MAX_ANNOTATION_EXPRESSION:
         return [required(path, f"must not exceed {_MAX_ANNOTATION_EXPRESSION} bytes in length")]
     problem = scope.problem(trimmed, Use.AUDIT_ANNOTATION)
-    return [] if problem is None else [invalid(path, expression, problem)]
+    return [] if problem is None else [problem.at(path, expression)]
 
 
 def _validate_status(new: Object, _old: Object) -> list[FieldError]:

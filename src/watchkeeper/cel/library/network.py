@@ -125,7 +125,10 @@ def _contains_ip(cidr: CIDR, ip: Address) -> bool:
 
 
 def _contains_text(cidr: CIDR, text: str) -> bool:
-    return _contains_ip(cidr, parse_ip(text))
+    try:
+        return _contains_ip(cidr, parse_ip(text))
+    except EvalError:
+        raise NoSuchOverload from None
 
 
 def _contains_cidr(cidr: CIDR, other: CIDR) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_plus
 
 from watchkeeper.apis.validation.names import (
     is_label_value,
@@ -21,6 +21,9 @@ from watchkeeper.cel.regex import RegexError, TooCostly, compile_given
 from watchkeeper.cel.types import struct
 from watchkeeper.cel.values import NONE, CostLimitExceeded, EvalError, NoSuchOverload, Optional, register_value_type
 from watchkeeper.meta.urls import URL, URLError, parse_request_uri, parse_url
+
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
+"""What makes a pair of a query one that is passed over."""
 
 
 def declarations() -> list[tuple[str, Overload]]:
@@ -87,8 +90,10 @@ def _is_url(text: str) -> bool:
 
 def _query(url: URL) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
-    for key, value in parse_qsl(url.query, keep_blank_values=True):
-        out.setdefault(key, []).append(value)
+    for pair in url.query.split("&"):
+        key, _, value = pair.partition("=")
+        if pair and ";" not in pair and not _BROKEN_ESCAPE.search(pair):
+            out.setdefault(unquote_plus(key), []).append(unquote_plus(value))
     return out
 
 
