@@ -149,6 +149,18 @@ def test_a_code_point_that_is_none_is_told_at_its_string(source: str) -> None:
             14,
             "error during formatting: decimal clause can only be used on integers, was given string",
         ),
+        (
+            "'%s'.format([[1, {ip('::1'): 2}]])",
+            21,
+            "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, "
+            "lists, types, durations, and timestamps, was given net.IP",
+        ),
+        (
+            "'%.9999999999999999999f'.format([1.0])",
+            32,
+            "could not parse formatting clause: error while parsing precision: error while converting precision to "
+            'integer: strconv.Atoi: parsing "9999999999999999999": value out of range',
+        ),
         ("'%d'.format([1, 2])", 12, "too many arguments supplied to string.format (expected 1, got 2)"),
         ("true && 1", 9, "expected type 'bool' but found 'int'"),
     ],

@@ -69,6 +69,8 @@ TRUE = [
     "url('http://a/b?x=1#c').getEscapedPath() == '/b' && url('http://a/b?x=1#c').getQuery() == {'x': ['1']}",
     "!isURL('http://#%blah$#@')",
     "url('http://a/b c%2F').getEscapedPath() == '/b%20c/' && url('http://a/b%2Fc!').getEscapedPath() == '/b%2Fc!'",
+    "'%.8e'.format([1234.5]) == '1.234500×10⁰³' && '%.15e'.format([1.0]) == '  1.000000×10⁰⁰'",  # noqa: RUF001
+    "'%.256f'.format([1.0]) == '1' && '%.258f'.format([1.125]) == '1.125' && '%.999999999f'.format([1.0]).size() < 999",
     "'%e'.format([3.14]) == '3.140000×10⁰⁰'",  # noqa: RUF001
     "string(timestamp('2011-08-18T19:03:37.01+01:00')) == '2011-08-18T19:03:37.01+01:00'",
     "string(timestamp('2011-08-18T23:30:00-08:30') + duration('1h')) == '2011-08-19T00:30:00-08:30'",
@@ -147,6 +149,8 @@ def test_the_first_item_of_a_list_decides_which_overload_takes_it(source: str, v
             "network address parse error during conversion from string: network address parse error during conversion "
             'from string: netip.ParsePrefix("1.2.3.4/33"): prefix length out of range',
         ),
+        ("'%s'.format([dyn([optional.of(1)])])", "error during formatting: no formatting function for optional_type"),
+        ("'%s'.format([dyn({'a': ip('::1')})])", "error during formatting: no formatting function for net.IP"),
         ("cidr('1.0.0.0/8').containsIP('x')", "no such overload"),
         ("timestamp(0).getHours('x:00')", 'strconv.Atoi: parsing "x": invalid syntax'),
         (

@@ -131,14 +131,26 @@ def _check_format(node: Call, issues: list[Issue]) -> None:
         if i >= len(args.elements):
             issues.append(Issue(node.offset, f"index {i} out of range"))
             return
-        arg = args.elements[i]
-        allowed, complaint = CLAUSES[clause.letter.lower()]
-        if not is_dyn(arg.type) and arg.type.name not in allowed:
-            issues.append(Issue(arg.offset, f"error during formatting: {complaint.format(type_name(arg.type))}"))
+        wrong = _unformattable(args.elements[i], *CLAUSES[clause.letter.lower()])
+        if wrong is not None:
+            issues.append(wrong)
             return
     if len(args.elements) > len(clauses):
         text = "too many arguments supplied to string.format (expected {}, got {})"
         issues.append(Issue(node.offset, text.format(len(clauses), len(args.elements))))
+
+
+def _unformattable(arg: Expr, allowed: frozenset[str], complaint: str) -> Issue | None:
+    """What is wrong with an argument of a clause, or the first thing in one that is written out."""
+    if not is_dyn(arg.type) and arg.type.name not in allowed:
+        return Issue(arg.offset, f"error during formatting: {complaint.format(type_name(arg.type))}")
+    parts: list[Expr] = []
+    if isinstance(arg, ListExpr):
+        parts = arg.elements
+    elif isinstance(arg, MapExpr):
+        parts = [part for entry in arg.entries for part in (entry.key, entry.value)]
+    found = (_unformattable(part, allowed, complaint) for part in parts)
+    return next((issue for issue in found if issue is not None), None)
 
 
 def _check_list(node: ListExpr, issues: list[Issue]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from watchkeeper.cel.conversions import to_string
 from watchkeeper.cel.types import Type
-from watchkeeper.cel.values import Duration, EvalError, Timestamp, TypeValue, runtime_type
+from watchkeeper.cel.values import Duration, EvalError, NoSuchOverload, Timestamp, TypeValue, runtime_type
 from watchkeeper.cel.words import words
 from watchkeeper.meta.field import go_quote
 
@@ -36,6 +36,13 @@ CLAUSES: dict[str, tuple[frozenset[str], str]] = {
     ),
 }
 """For each clause the types it takes, and what is said of others."""
+
+
+_BYTE = 255
+_MOST_PLACES = 1074
+"""How many places behind the point a number can have."""
+MAX_WIDTH = 1_000_000
+"""How wide a number is printed at most."""
 
 
 class Clause:
@@ -84,10 +91,12 @@ def _precision(text: str, at: int) -> tuple[int | None, int]:
     if end >= len(text):
         what = "could not find end of precision specifier"
         raise EvalError(f"could not parse formatting clause: error while parsing precision: {what}")
-    if end == at + 1:
-        what = 'error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
+    digits = text[at + 1 : end]
+    if not digits or len(digits.lstrip("0")) > 18:
+        why = f'parsing "{digits}": {"value out of range" if digits else "invalid syntax"}'
+        what = f"error while converting precision to integer: strconv.Atoi: {why}"
         raise EvalError(f"could not parse formatting clause: error while parsing precision: {what}")
-    return int(text[at + 1 : end]), end
+    return int(digits), end
 
 
 def format_text(text: str, args: list[Any]) -> str:
@@ -128,7 +137,14 @@ def _fixed(value: Any, clause: Clause) -> str:
         return "NaN"
     if math.isinf(number):
         return "∞" if number > 0 else "-∞"
-    return f"{number:,.{DEFAULT_PRECISION if clause.precision is None else clause.precision}f}"
+    places = DEFAULT_PRECISION if clause.precision is None else clause.precision
+    text = f"{number:,.{min(places, _MOST_PLACES)}f}"
+    if places <= _BYTE:
+        return text
+    # The reference counts the places that must be shown in a byte, and leaves out zeros after them.
+    whole, _, fraction = text.partition(".")
+    fraction = fraction.rstrip("0").ljust(places % (_BYTE + 1), "0")
+    return f"{whole}.{fraction}" if fraction else whole
 
 
 def _scientific(value: Any, clause: Clause) -> str:
@@ -137,9 +153,9 @@ def _scientific(value: Any, clause: Clause) -> str:
         return "NaN"
     if math.isinf(number):
         return "∞" if number > 0 else "-∞"
-    text = f"{number:.{DEFAULT_PRECISION if clause.precision is None else clause.precision}e}"
-    mantissa, _, exponent = text.partition("e")
-    return f"{mantissa}\u00d710{exponent.translate(_SUPERSCRIPT)}"
+    mantissa, _, exponent = f"{number:.{DEFAULT_PRECISION}e}".partition("e")
+    # What is written as a precision is a width to the reference.
+    return f"{mantissa}\u00d710{exponent.translate(_SUPERSCRIPT)}".rjust(min(clause.precision or 0, MAX_WIDTH))
 
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "+")
@@ -181,7 +197,11 @@ def _member(value: Any) -> str:
             text = f"{value:.{DEFAULT_PRECISION}f}" if math.isfinite(value) else to_string(value)
             return text if math.isfinite(value) else go_quote(text)
         case _:
-            return _quoted(value, _string(value))
+            try:
+                return _quoted(value, _string(value))
+            except NoSuchOverload:
+                kind = type_name(runtime_type(value))
+                raise EvalError(f"error during formatting: no formatting function for {kind}") from None
 
 
 def _quoted(value: Any, text: str) -> str:
