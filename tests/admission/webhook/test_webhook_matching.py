@@ -86,6 +86,12 @@ def test_custom_objects_are_converted_pruned_and_defaulted(api: Any, hook: Any, 
             500,
             f'/v2, Kind=Widget is unstructured and is not suitable for converting to "{group}/v1"',
         ),
+        (
+            "/spec",
+            None,
+            422,
+            f'Widget.{group} "bad" is invalid: spec: Invalid value: "null": spec in body must be of type object: "null"',
+        ),
         ("/apiVersion", f"{group}/v3", 500, f"request to convert CR from an invalid group/version: {group}/v3"),
     ):
         changes[:] = [{"op": "replace", "path": path, "value": value}]

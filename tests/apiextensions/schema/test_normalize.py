@@ -39,6 +39,14 @@ WIDGET = _spec(
 )
 
 
+def test_nulls_of_what_the_schema_names_can_be_kept() -> None:
+    spec = {"size": None, "box": {"w": None, "odd": None}, "list": [None, {"a": None}], "map": {"k": None}, "odd": None}
+    walk = compile_normalizer(read_structural(WIDGET), keeps_nulls=True)
+    kept = {"size": None, "box": {"w": None}, "list": [None, {"a": None}], "map": {"k": None}}
+    assert walk({"spec": copy.deepcopy(spec)}, None, "") == {"spec": kept}
+    assert _normalize(WIDGET, {"spec": spec})[0] == {"spec": {"box": {}, "list": [None, {}], "map": {}}}
+
+
 def test_fields_that_the_schema_does_not_name_go_at_every_depth_and_are_told_of() -> None:
     value = {
         "apiVersion": "g/v1",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from watchkeeper.apiextensions.schema.structural import Structural
@@ -24,14 +25,23 @@ Walk = Callable[[Any, Unknown, str], Any]
 _META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
 
-def compile_normalizer(root: Structural | None, *, is_root: bool = True) -> Walk:
+def compile_normalizer(root: Structural | None, *, is_root: bool = True, keeps_nulls: bool = False) -> Walk:
     """The function for a schema; the root is a resource, whose kind, apiVersion and metadata are left alone.
 
+    With `keeps_nulls`, fields that the schema names may be null whatever it says of that.
     Without a schema everything but those fields is dropped, as the reference does.
     """
     if root is None:
         root = Structural(source={}, type="object")
+    if keeps_nulls:
+        root = _with_nulls(root)
     return _object(root.as_resource() if is_root else root, top=is_root)
+
+
+def _with_nulls(node: Structural) -> Structural:
+    properties = {name: _with_nulls(child) for name, child in node.properties.items()}
+    items, additional = (child and _with_nulls(child) for child in (node.items, node.additional))
+    return replace(node, nullable=True, properties=properties, items=items, additional=additional)
 
 
 def _action(node: Structural) -> Walk:

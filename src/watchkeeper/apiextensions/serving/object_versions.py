@@ -57,7 +57,7 @@ class CustomVersions(SchemeVersions):
         if metadata.__class__ is not dict:
             raise internal_error("system metadata was not initialized")
         obj["metadata"] = well_formed_metadata(metadata)
-        return expected.decode(obj, None)
+        return self._decoded(obj, kind)
 
     def restore(self, obj: Object, to: GroupVersionKind) -> Object | Awaitable[Object]:
         """The same, and without what only the other version knows. Raises a 500 for what cannot be converted."""
@@ -72,7 +72,15 @@ class CustomVersions(SchemeVersions):
             return restored
         if isinstance(restored, Awaitable):
             return self._pruned(restored, to)
-        return self.scheme.kind(to).decode(restored, None)
+        return self._decoded(restored, to)
+
+    def _decoded(self, obj: Object, kind: GroupVersionKind) -> Object:
+        expected = self.scheme.kind(kind)
+        return (
+            expected.decode(obj, None)
+            if expected.builtin
+            else self._resource.compiled(kind.version).decode_changed(obj)
+        )
 
     def _converts(self, group: str, version: str) -> bool:
         defined = self._resource.defined
@@ -86,7 +94,7 @@ class CustomVersions(SchemeVersions):
             raise ApiError(500, "", f"request to convert CR from an invalid group/version: {found.api_version}")
 
     async def _pruned(self, restored: Awaitable[Object], to: GroupVersionKind) -> Object:
-        return self.scheme.kind(to).decode(await restored, None)
+        return self._decoded(await restored, to)
 
     async def ask(self, obj: Object, to: GroupVersionKind) -> Object:
         """An object converted by the webhook. Raises ApiError."""

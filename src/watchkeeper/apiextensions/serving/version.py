@@ -83,9 +83,16 @@ class CompiledVersion:
 
     @functools.cached_property
     def _normalize(self) -> Walk:
+        return self._normalizer()
+
+    @functools.cached_property
+    def _normalize_changed(self) -> Walk:
+        return self._normalizer(keeps_nulls=True)
+
+    def _normalizer(self, *, keeps_nulls: bool = False) -> Walk:
         if self.root is None and self._keep_unknown:
-            return compile_normalizer(Structural(source={}, type="object", preserve=True))
-        return compile_normalizer(self.root)
+            return compile_normalizer(Structural(source={}, type="object", preserve=True), keeps_nulls=keeps_nulls)
+        return compile_normalizer(self.root, keeps_nulls=keeps_nulls)
 
     @functools.cached_property
     def _fill(self) -> Fill | None:
@@ -142,6 +149,15 @@ class CompiledVersion:
             if found and unknown is not None:
                 unknown += [f"unknown field {go_quote(path)}" for path in found]
         self.prune(obj, unknown)
+        return obj
+
+    def decode_changed(self, obj: Object) -> Object:
+        """The same for what admission has changed: its nulls are looked at as they are. Raises DecodeError."""
+        if obj.get("metadata", self) is not self:
+            obj["metadata"] = decode_metadata(obj["metadata"], None, "metadata")
+        self._normalize_changed(obj, None, "")
+        if self._coerce is not None:
+            self._coerce(obj, None, "")
         return obj
 
     def prune(self, obj: Object, unknown: list[str] | None = None) -> None:
