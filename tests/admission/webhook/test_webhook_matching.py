@@ -90,7 +90,8 @@ def test_custom_objects_are_converted_pruned_and_defaulted(api: Any, hook: Any, 
             "/spec",
             None,
             422,
-            f'Widget.{group} "bad" is invalid: spec: Invalid value: "null": spec in body must be of type object: "null"',
+            f'Widget.{group} "bad" is invalid: spec: Invalid value: "null": '
+            'spec in body must be of type object: "null"',
         ),
         ("/apiVersion", f"{group}/v3", 500, f"request to convert CR from an invalid group/version: {group}/v3"),
     ):
