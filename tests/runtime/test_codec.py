@@ -344,6 +344,13 @@ def test_errors_can_be_put_into_the_order_of_sorted_keys() -> None:
     assert [each.split('"')[1] for each in ordered] == ["a", "a[2].b", "a[2].y", "a[10].x", "a-b", "b"]
 
 
+def test_a_number_beyond_all_floats_does_not_matter_where_options_have_no_field() -> None:
+    kind = SCHEME.kind(GroupVersionKind("", "v1", "DeleteOptions"))
+    assert decode_options(kind, b'{"odd":[1e400],"gracePeriodSeconds":3}')["gracePeriodSeconds"] == 3
+    with pytest.raises(ApiError, match=r"number 1e400 into Go struct field DeleteOptions\.gracePeriod"):
+        decode_options(kind, b'{"gracePeriodSeconds":1e400}')
+
+
 def test_a_number_that_options_cannot_hold_is_told_as_it_was_written() -> None:
     kind = SCHEME.kind(GroupVersionKind("", "v1", "DeleteOptions"))
     with pytest.raises(ApiError, match="cannot unmarshal number 99999999999999999999 into Go struct field"):

@@ -160,13 +160,19 @@ def _not_registered(error: NotRegistered, expected: Kind) -> str:
 
 def decode_options(expected: Kind, body: bytes, *, yaml: bool = False) -> Object:
     """Decode options that may be sent at any version, of any group. Raises ApiError (400) in the reference's words."""
+    huge = False
     try:
-        parsed, repeated = _parse(body, yaml=yaml)
+        try:
+            parsed, repeated = _parse(body, yaml=yaml)
+        except HugeNumber:
+            parsed, repeated, huge = read_as_written(body), None, True
         gvk = _said_kind(parsed, GroupVersionKind(META_GROUP, "v1", expected.gvk.kind))
         if not gvk.version:
             raise DecodeError(_unversioned(body))
         if gvk.kind != expected.gvk.kind:
             raise OtherKind(f"converting ({_meta_type(gvk)}) to (v1.{expected.gvk.kind}): unknown conversion")
+        if huge:
+            return _decode_as_written(expected, expected, parsed, None, strict=False).obj
         return _decode(expected, expected, {} if parsed is None else parsed, repeated, strict=False).obj
     except NotRegistered as error:
         raise bad_request(f'{error} in scheme "{_OPTIONS_SCHEME_NAME}"') from None

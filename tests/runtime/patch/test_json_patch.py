@@ -155,6 +155,27 @@ def test_a_number_beyond_all_floats_is_told_of_as_a_value() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"a":1e400}', "cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
+        (b"1e400", "cannot unmarshal number into Go value of type []handlers.jsonPatchOp"),
+        (b"[1e400]", "cannot unmarshal number into Go value of type handlers.jsonPatchOp"),
+        (b'[{"op":1e400}]', "cannot unmarshal number into Go struct field jsonPatchOp.op of type string"),
+        (b'[{"value":[{"a":1e400}]},1]', "cannot unmarshal number 1e400 into Go struct field jsonPatchOp.value"),
+    ],
+)
+def test_the_first_fault_beside_a_number_beyond_all_floats_counts(body: bytes, words: str) -> None:
+    with pytest.raises(ApiError) as raised:
+        JsonPatch(body)
+    assert words in raised.value.message
+
+
+def test_a_number_beyond_all_floats_does_not_matter_in_what_nobody_reads() -> None:
+    patch = JsonPatch(b'[{"op":"add","path":"/a","value":1.5,"odd":1e400}]')
+    assert patch.apply({}) == {"a": 1.5}
+
+
 def test_null_is_a_patch_without_operations() -> None:
     assert JsonPatch(b"null").apply({"a": 1}) == {"a": 1}
 

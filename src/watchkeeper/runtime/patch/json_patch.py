@@ -7,6 +7,7 @@ and `replace` can mean the whole document, which must then be an object or a lis
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -15,7 +16,14 @@ import orjson
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
-from watchkeeper.runtime.json_text import HugeNumber, JsonError, read_as_written, read_json, write_as_written
+from watchkeeper.runtime.json_text import (
+    HugeNumber,
+    JsonError,
+    WrittenNumber,
+    read_as_written,
+    read_json,
+    write_as_written,
+)
 from watchkeeper.runtime.patch.documents import go_mismatch, mismatch, read_document
 from watchkeeper.runtime.patch.spelling import as_spelled
 from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields
@@ -51,9 +59,8 @@ class JsonPatch:
         """Raises a 400 for what is no list of operations, a 413 for too many."""
         try:
             operations = read_document(body, prefix=_PREFIX, huge=True)
-        except HugeNumber as error:
-            why = str(error).replace("Go value", "Go struct field jsonPatchOp.value")
-            raise errors.bad_request(f"{_PREFIX}{why}") from error
+        except HugeNumber:
+            operations = _beside_huge_numbers(read_as_written(body))
         operations = [] if operations is None else operations
         if not isinstance(operations, list):
             raise mismatch(operations, "value of type []handlers.jsonPatchOp", prefix=_PREFIX)
@@ -197,6 +204,33 @@ def _check_count(operations: list[Any]) -> None:
         raise errors.request_entity_too_large(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         )
+
+
+def _beside_huge_numbers(operations: Any) -> Any:
+    """A document with a number beyond all floats, which matters in values only. Raises a 400 for the first fault."""
+    if isinstance(operations, list):
+        for each in operations:
+            if each is not None:
+                _check_operation(each)
+                _check_numbers(each.get("value"))
+    return _plain(operations)
+
+
+def _check_numbers(value: Any) -> None:
+    if isinstance(value, WrittenNumber) and math.isinf(value):
+        where = "Go struct field jsonPatchOp.value of type float64"
+        raise errors.bad_request(f"{_PREFIX}json: cannot unmarshal number {value.text} into {where}")
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_numbers(item)
+
+
+def _plain(value: Any) -> Any:
+    """The same with numbers as they are usually read."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return float(value) if isinstance(value, WrittenNumber) else value
 
 
 def _check_operation(operation: Any) -> None:
