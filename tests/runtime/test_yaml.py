@@ -181,6 +181,16 @@ def test_json_is_read_as_the_yaml_that_it_is() -> None:
     assert list(found["b"][2]) == ["x", "y"]
 
 
+def test_a_field_set_twice_is_told_with_the_line_where_its_value_begins() -> None:
+    lines: list[str] = []
+    load_yaml(b"data: {}\ndata:\n\n  a: 1\n  b: {c: 1,\n    c: 2}\n  b:\n  - x\n  - y\n", lines)
+    assert lines == [
+        'line 6: key "c" already set in map',
+        'line 8: key "b" already set in map',
+        'line 4: key "data" already set in map',
+    ]
+
+
 def test_json_that_sets_a_field_twice_is_told_with_its_line() -> None:
     lines: list[str] = []
     assert load_yaml(b'{"a": 1,\n "a": 2}', lines) == {"a": 2}

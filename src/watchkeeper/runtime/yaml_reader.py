@@ -73,10 +73,11 @@ _NO_TEXT = _NoText()
 class _Collection:
     """A mapping or sequence that is being read."""
 
-    __slots__ = ("anchor", "fields", "items", "key", "size")
+    __slots__ = ("anchor", "fields", "items", "key", "line", "size")
 
-    def __init__(self, anchor: str | None, *, mapping: bool) -> None:
+    def __init__(self, anchor: str | None, line: int, *, mapping: bool) -> None:
         self.anchor = anchor
+        self.line = line
         self.fields: dict[Any, Any] | None = {} if mapping else None
         self.items: list[Any] = []
         self.key: Any = ...
@@ -112,11 +113,11 @@ class _Builder:
             if isinstance(event, yaml.ScalarEvent):
                 value = self._scalar(event)
                 self._define(event.anchor, value, 1)
-                self._add(value, 1, event)
+                self._add(value, 1, event.start_mark.line)
             elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
                 self._start(event)
             elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-                self._end(event)
+                self._end()
             elif isinstance(event, yaml.AliasEvent):
                 self._alias(event)
             elif isinstance(event, yaml.DocumentEndEvent):
@@ -134,16 +135,17 @@ class _Builder:
             raise YamlError(f"yaml: exceeded max depth of {MAX_DEPTH}")
         if event.anchor:
             self._pending.add(event.anchor)
-        self._open.append(_Collection(event.anchor, mapping=isinstance(event, yaml.MappingStartEvent)))
+        mapping = isinstance(event, yaml.MappingStartEvent)
+        self._open.append(_Collection(event.anchor, event.start_mark.line, mapping=mapping))
 
-    def _end(self, event: Any) -> None:
+    def _end(self) -> None:
         done = self._open.pop()
         value: Any = done.items
         if done.fields is not None:
             value = {key: done.fields[key] for key in sorted(done.fields)}
         self._pending.discard(done.anchor or "")
         self._define(done.anchor, value, done.size)
-        self._add(value, done.size, event)
+        self._add(value, done.size, done.line)
 
     def _alias(self, event: Any) -> None:
         if event.anchor in self._pending:
@@ -154,14 +156,17 @@ class _Builder:
         self._nodes += size
         if self._nodes > MAX_NODES:
             raise YamlError("yaml: document contains excessive aliasing")
-        self._add(_copied(value), size, event)
+        self._add(_copied(value), size, event.start_mark.line)
 
     def _define(self, anchor: str | None, value: Any, size: int) -> None:
         if anchor:
             self._anchors[anchor] = (_copied(value), size)
 
-    def _add(self, value: Any, size: int, event: Any) -> None:
-        """Put a value where it belongs: at the top, into a sequence, or as a key or a value into a mapping."""
+    def _add(self, value: Any, size: int, line: int) -> None:
+        """Put a value where it belongs: at the top, into a sequence, or as a key or a value into a mapping.
+
+        `line` is the one in which it begins, counted from 0.
+        """
         if not self._open:
             self._result = None if value is _MERGE else value
             return
@@ -173,7 +178,7 @@ class _Builder:
             parent.key = value if value is _MERGE else self._key(value)
         else:
             key, parent.key = parent.key, ...
-            self._set(parent.fields, key, value, event)
+            self._set(parent.fields, key, value, line)
 
     def _key(self, value: Any) -> Any:
         try:
@@ -182,7 +187,7 @@ class _Builder:
             self._note(fault)
             return ""
 
-    def _set(self, fields: dict[Any, Any], key: Any, value: Any, event: Any) -> None:
+    def _set(self, fields: dict[Any, Any], key: Any, value: Any, line: int) -> None:
         try:
             if key is _MERGE:
                 _merge(fields, value)
@@ -193,7 +198,7 @@ class _Builder:
             self._note(fault)
             return
         if key in fields and self._repeated is not None:
-            self._repeated.append(f"line {event.start_mark.line + 1}: key {go_quote(key)} already set in map")
+            self._repeated.append(f"line {line + 1}: key {go_quote(key)} already set in map")
         fields[key] = "<<" if value is _MERGE else value
 
 
