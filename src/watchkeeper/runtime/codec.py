@@ -263,6 +263,9 @@ def _said_kind(parsed: Any, default: GroupVersionKind) -> GroupVersionKind:
         return default
     if not isinstance(parsed, dict):
         raise _header_mismatch(parsed, f"Go value of type {_HEADER_TYPE}")
+    names = " ".join(parsed).casefold()
+    if names.count("kind") == ("kind" in parsed) and names.count("apiversion") == ("apiVersion" in parsed):
+        return _completed(_text_of(parsed, "apiVersion"), _text_of(parsed, "kind"), default)  # spelled as ever
     return _completed(said(parsed, "apiVersion"), said(parsed, "kind"), default)
 
 

@@ -70,6 +70,12 @@ class _NoText:
 _NO_TEXT = _NoText()
 
 
+def _line(event: Any) -> int:
+    """The line in which an event begins, from 0."""
+    found: int = event.start_mark.line
+    return found
+
+
 class _Collection:
     """A mapping or sequence that is being read."""
 
@@ -113,7 +119,7 @@ class _Builder:
             if isinstance(event, yaml.ScalarEvent):
                 value = self._scalar(event)
                 self._define(event.anchor, value, 1)
-                self._add(value, 1, event.start_mark.line)
+                self._add(value, 1, _line(event))
             elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
                 self._start(event)
             elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
@@ -136,7 +142,7 @@ class _Builder:
         if event.anchor:
             self._pending.add(event.anchor)
         mapping = isinstance(event, yaml.MappingStartEvent)
-        self._open.append(_Collection(event.anchor, event.start_mark.line, mapping=mapping))
+        self._open.append(_Collection(event.anchor, _line(event), mapping=mapping))
 
     def _end(self) -> None:
         done = self._open.pop()
@@ -156,7 +162,7 @@ class _Builder:
         self._nodes += size
         if self._nodes > MAX_NODES:
             raise YamlError("yaml: document contains excessive aliasing")
-        self._add(_copied(value), size, event.start_mark.line)
+        self._add(_copied(value), size, _line(event))
 
     def _define(self, anchor: str | None, value: Any, size: int) -> None:
         if anchor:
