@@ -32,8 +32,19 @@ class FieldManager(Protocol):
         """Note what `manager` changed between `live` and `new`; returns `new` with its managedFields."""
         ...
 
-    def apply(self, live: Object | None, applied: Object, manager: str, *, force: bool) -> Object:
-        """Merge what `manager` applies into `live`. Raises a 409 with one cause per conflicting field."""
+    def apply(
+        self,
+        live: Object | None,
+        applied: Object,
+        manager: str,
+        *,
+        force: bool,
+        unknown: list[str] | None = None,
+    ) -> Object:
+        """Merge what `manager` applies into `live`. Raises a 409 with one cause per conflicting field.
+
+        What the kind does not keep of it is added to `unknown`.
+        """
         ...
 
     def apply_part(self, live: Object, part: Object, manager: str) -> Object:

@@ -67,6 +67,8 @@ class LiveUpdate:
 
     live: Object | None = None
     """The state last called with. Nobody changes it: the new state may share parts with it."""
+    outgrown: frozenset[str] = frozenset()
+    """The fields of the new state that were given more than the kind keeps of them."""
 
 
 @value(kw_only=True)

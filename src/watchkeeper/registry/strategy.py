@@ -6,7 +6,7 @@ errors is that of apiserver's `registry/rest` (BeforeCreate, BeforeUpdate).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from watchkeeper.apis.behavior import KindBehavior
@@ -211,6 +211,10 @@ class Strategy:
             raise errors.invalid(self.kind.group_kind, meta.get("name", ""), found)
         for text in self.warnings_on_update(obj, old):
             ctx.warn(text)
+
+    def counts_outgrown(self, obj: Object, old: Object, fields: Set[str]) -> bool:
+        """Whether an update is a change because some fields were given more than the kind keeps; then it is counted."""
+        return False
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         """Texts for the client of an update."""

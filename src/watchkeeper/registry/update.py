@@ -117,7 +117,8 @@ class Update:
         if current is None:
             return await self._attempt_create(obj)
         self.created = False
-        live = self.updated.live if isinstance(self.updated, LiveUpdate) else None
+        updated = self.updated if isinstance(self.updated, LiveUpdate) else None
+        live = updated.live if updated is not None else None
         old = live if live is not None else current.data()
         meta = metadata_of(obj)
         self._check_version(meta, old["metadata"]["resourceVersion"])
@@ -132,7 +133,9 @@ class Update:
             raise await completed(refusal, self.options.complete, obj, old) from None
         if self.held is not NOTHING_HELD:
             await self.held.secure()
-        keep_times_of_unchanged(obj, old)
+        outgrown = updated.outgrown if updated is not None else None
+        if not (outgrown and self.strategy.counts_outgrown(obj, old, outgrown)):
+            keep_times_of_unchanged(obj, old)
         if self.options.validate_update is not None:
             await self.options.validate_update(obj, old)
         if self.strategy.removed_by_update(obj, old):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from watchkeeper.admission.interface import Operation
@@ -36,6 +37,8 @@ _SCALE_SCHEME = "k8s.io/client-go/scale/util.go:146"
 """How the reference names the scheme that has nothing but Scales, for those of custom resources."""
 
 Object = dict[str, Any]
+_TOP_LEVEL = re.compile(r'[.\["]')
+"""What ends the first name of a path."""
 _POLICY = GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy")
 
 
@@ -360,7 +363,11 @@ class _Apply(_Patch):
         if manager is None:
             raise _unsupported(self.scope)
         force = bool(self.params.force)
-        merged = manager.apply(live, patches.copy_json(self.applied), self.params.field_manager, force=force)
+        unknown: list[str] | None = [] if self.scope.of_custom else None
+        merged = manager.apply(
+            live, patches.copy_json(self.applied), self.params.field_manager, force=force, unknown=unknown
+        )
+        self.outgrown = frozenset(_TOP_LEVEL.split(text.partition('"')[2], 1)[0] for text in unknown or ())
         if self.strict_errors:
             if self.params.field_validation == "Strict":
                 raise errors.bad_request(f"error strict decoding YAML: {self.strict_errors[0]}")

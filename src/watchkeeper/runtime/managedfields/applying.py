@@ -29,12 +29,15 @@ _EXISTING = "failed to create manager for existing fields: failed to convert new
 class Apply:
     """One apply of a configuration, at the version of the configuration."""
 
-    def __init__(self, tracking: Tracking, applied: Object, manager: str, *, force: bool) -> None:
+    def __init__(
+        self, tracking: Tracking, applied: Object, manager: str, *, force: bool, unknown: list[str] | None = None
+    ) -> None:
         """Raises a 400 for a configuration of another kind, or with a record of its own."""
         self.tracking = tracking
         self.applied = applied
         self.manager = manager
         self.force = force
+        self.unknown = unknown
         self.identity = manager_id(manager, APPLY, tracking.version, tracking.subresource)
         gvk = _said_kind(applied)
         if gvk != tracking.kind.gvk:
@@ -126,7 +129,7 @@ class Apply:
         """A merged object as its kind has it: decoded and defaulted."""
         kind = self.tracking.kind
         try:
-            obj = decode_merged(kind, outcome)
+            obj = decode_merged(kind, outcome, self.unknown)
         except Mismatch as mismatch:
             raise self._inconvertible(str(mismatch)) from mismatch
         if not kind.builtin:

@@ -69,15 +69,24 @@ class FieldManager:
             metadata.pop("managedFields", None)
         return new
 
-    def apply(self, live: Object | None, applied: Object, manager: str, *, force: bool) -> Object:
+    def apply(
+        self,
+        live: Object | None,
+        applied: Object,
+        manager: str,
+        *,
+        force: bool,
+        unknown: list[str] | None = None,
+    ) -> Object:
         """Merge what `manager` applies into `live` (None: create it). Returns the new state with its record.
 
         `applied` is a parsed body at the version of the kind. Neither object is changed, but the outcome shares parts
-        with `live`. Raises ApiError: a 409 with one cause for each field that others own, unless `force` takes them
+        with `live`. What it names that the kind does not keep, where its schema lets that pass, is added to `unknown`,
+        as in decoding. Raises ApiError: a 409 with one cause for each field that others own, unless `force` takes them
         over; a 400 for another kind or a body with a record of its own; a 500, as the reference has it, for a body
         that does not fit the schema.
         """
-        return Apply(self._tracking, applied, manager, force=force).to(live)
+        return Apply(self._tracking, applied, manager, force=force, unknown=unknown).to(live)
 
     def apply_part(self, live: Object, part: Object, manager: str) -> Object:
         """Apply a part of an object, whoever owns what it names. Returns the new state with its record."""

@@ -88,11 +88,14 @@ class Versions:
         return converted if foreign is None else target.decode(converted, None)
 
 
-def decode_merged(kind: Kind, obj: Object) -> Object:
-    """A copy of a merged object, decoded, once its values are converted if it needs that. Raises Mismatch."""
+def decode_merged(kind: Kind, obj: Object, unknown: list[str] | None = None) -> Object:
+    """A copy of a merged object, decoded, once its values are converted if it needs that. Raises Mismatch.
+
+    What the kind does not know is added to `unknown`, as in decoding.
+    """
     text = orjson.dumps(obj)
     try:
-        return kind.decode(orjson.loads(text), None)
+        return kind.decode(orjson.loads(text), unknown)
     except DecodeError as error:
         wrong = str(error)
     copied = orjson.loads(text)
