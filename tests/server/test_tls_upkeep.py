@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from watchkeeper.server import pki, tls_upkeep
+from watchkeeper.server import file_watch, pki, tls_upkeep
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.pki import serving_certificate
 from watchkeeper.server.tls import Tls
@@ -202,7 +202,10 @@ def test_the_server_renews_its_own_certificate_while_it_runs(monkeypatch: pytest
         ask(before)
 
 
-def test_a_certificate_that_cannot_be_renewed_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_certificate_that_cannot_be_renewed_stays(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls_upkeep, "RENEW_SECONDS", 60.0)
     calls: list[float] = []
 
     async def run() -> None:
@@ -218,8 +221,10 @@ def test_a_certificate_that_cannot_be_renewed_stays(tmp_path: Path, caplog: pyte
         upkeep = TlsUpkeep(TlsFiles(own.cert, own.key), used.append, renew=renew, clock=clock)
         upkeep.start()
         while len(calls) < 2:
-            await clock.advance(600)
-            await asyncio.sleep(0.01)
+            slept = clock.slept
+            await clock.advance(file_watch.LOOK_SECONDS)
+            while clock.slept == slept:  # files are looked at in a thread
+                await asyncio.sleep(0.001)
         await upkeep.close()
         assert used == []
 

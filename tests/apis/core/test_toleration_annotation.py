@@ -49,7 +49,7 @@ def test_what_can_be_read_is_taken(text: str) -> None:
             )
             for number in ("1e3", "1.0", "1e400", "9223372036854775808")
         ),
-        ("[" * 10_001 + "]" * 10_001, "exceeded max depth"),
+        ("[" * 10_001 + "]" * 10_001, "invalid character '[' exceeded max depth"),
         (
             '[{"effect":true},{"operator":{}}]',
             "json: cannot unmarshal bool into Go struct field Toleration.Effect of type core.TaintEffect",

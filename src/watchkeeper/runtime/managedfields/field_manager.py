@@ -105,6 +105,8 @@ class FieldManager:
             return encode(tracking.record_create(self._at_version(new), managed or {}, manager))
         before, after = tracking.from_hub(without_record(live)), self._at_version(new)
         identity = tracking.updater_id(manager)
+        if kept and kept.__class__ is not list:
+            raise TypeError("managedFields is no list")  # as somebody has stored it; whoever writes the object is told
         if managed is None and kept and tracking.kind.builtin:
             changes = tracking.updater.compared(before, after)
             renewed = tracking.renewed(kept, changes, identity)
