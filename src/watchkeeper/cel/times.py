@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from watchkeeper.cel.values import (
     MAX_INT,
@@ -19,6 +18,7 @@ from watchkeeper.cel.values import (
 )
 from watchkeeper.meta import go_durations
 from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.time_zones import UnknownTimeZone, find_time_zone
 from watchkeeper.values import value
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -108,17 +108,13 @@ def _beyond(moment: datetime, where: tzinfo | timedelta) -> Local:
 
 @lru_cache(maxsize=100)
 def _zone(name: str) -> tzinfo | timedelta:
-    if name in ("UTC", "", "Local"):
-        return UTC
     hours, colon, minutes = name.partition(":")
     if colon:
         return _offset(_whole(hours), _whole(minutes), west=name.startswith("-"))
-    if name[0] in "/\\" or ".." in name:
-        raise EvalError("time: invalid location name")
     try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise EvalError(f"unknown time zone {name}") from None
+        return find_time_zone(name)
+    except UnknownTimeZone as problem:
+        raise EvalError(str(problem)) from None
 
 
 def _offset(hours: int, minutes: int, *, west: bool) -> timedelta:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import zoneinfo
 from dataclasses import dataclass, field
 
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.go_durations import parse_duration
+from watchkeeper.meta.time_zones import UnknownTimeZone, find_time_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +40,16 @@ class ScheduleError(ValueError):
     """What is wrong with a schedule."""
 
 
-def _may_be_looked_for(zone: str) -> bool:
-    """Whether a name leads to no other files than those of time zones."""
-    return ".." not in zone and zone[:1] not in ("/", "\\")
-
-
 def check_schedule(text: str) -> None:
     """Raise ScheduleError unless the text is five fields, or a descriptor such as @hourly or @every 5m."""
     if not text:
         raise ScheduleError("empty spec string")
     if text.startswith(_ZONES):
         zone, _, text = text.partition("=")[2].partition(" ")
-        if not is_time_zone(zone):
-            why = f"unknown time zone {zone}" if _may_be_looked_for(zone) else "time: invalid location name"
-            raise ScheduleError(f"provided bad location {zone}: {why}")
+        try:
+            find_time_zone(zone)
+        except UnknownTimeZone as problem:
+            raise ScheduleError(f"provided bad location {zone}: {problem}") from None
         text = text.strip()
     if text.startswith("@"):
         _check_descriptor(text)
@@ -69,11 +65,9 @@ def check_schedule(text: str) -> None:
 
 def is_time_zone(name: str) -> bool:
     """Whether the system's database knows a time zone."""
-    if name in ("", "UTC", "Local"):
-        return True
     try:
-        zoneinfo.ZoneInfo(name)
-    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        find_time_zone(name)
+    except UnknownTimeZone:
         return False
     return True
 
