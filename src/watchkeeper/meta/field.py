@@ -178,6 +178,22 @@ def escape_html(text: str) -> str:
 _HTML_ESCAPES = tuple((ch, f"\\u{ord(ch):04x}") for ch in "<>&\u2028\u2029")
 
 
+def go_syntax(value: Any, *, keys: str = "string") -> str:
+    """A JSON value as Go's %#v prints it; `keys` is the type that its maps have keys of."""
+    if isinstance(value, dict):
+        entries = ", ".join(f"{go_quote(key)}:{go_syntax(inner, keys=keys)}" for key, inner in sorted(value.items()))
+        return f"map[{keys}]interface {{}}{{{entries}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(go_syntax(item, keys=keys) for item in value)}}}"
+    if isinstance(value, str):
+        return go_quote(value)
+    if value is None:
+        return "interface {}(nil)"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return go_float(value) if isinstance(value, float) else str(value)
+
+
 def go_quote(text: str) -> str:
     """Quote as Go's strconv.Quote does."""
     if text.isprintable() and '"' not in text and "\\" not in text:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from watchkeeper.meta.field import go_float, go_quote
+from watchkeeper.meta.field import go_quote, go_syntax
 from watchkeeper.runtime.json_text import MAX_DEPTH
 from watchkeeper.runtime.yaml import YamlError
 from watchkeeper.runtime.yaml_scalars import resolve
@@ -199,7 +199,7 @@ class _Builder:
                 _merge(fields, value)
                 return
             if key is _NO_TEXT:
-                raise _Fault(_Stage.KEYS, _NO_TEXT_WORDS.format("<nil>" if value is None else _go_syntax(value)))
+                raise _Fault(_Stage.KEYS, _NO_TEXT_WORDS.format("<nil>" if value is None else _shown(value)))
         except _Fault as fault:
             self._note(fault)
             return
@@ -270,25 +270,12 @@ def _key(value: Any) -> str | _NoText:
         return str(value)
     if value is None:
         return _NO_TEXT
-    raise _Fault(_Stage.DECODING, f"yaml: invalid map key: {_go_syntax(value)}")
+    raise _Fault(_Stage.DECODING, f"yaml: invalid map key: {_shown(value)}")
 
 
-def _go_syntax(value: Any) -> str:
+def _shown(value: Any) -> str:
     """A decoded value as Go writes it with %#v."""
-    if value is _MERGE:
-        return '"<<"'
-    if value is None:
-        return "interface {}(nil)"
-    if isinstance(value, str):
-        return go_quote(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
-    if isinstance(value, dict):
-        entries = ", ".join(f"{_go_syntax(key)}:{_go_syntax(inner)}" for key, inner in sorted(value.items()))
-        return f"map[interface {{}}]interface {{}}{{{entries}}}"
-    return go_float(value) if isinstance(value, float) else str(value)
+    return go_syntax("<<" if value is _MERGE else value, keys="interface {}")
 
 
 def _copied(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.field import go_syntax
 from watchkeeper.runtime.managedfields.nodes import ListNode, MapNode, Mismatch, Node, WholeNode
 from watchkeeper.runtime.managedfields.path import element_text
 from watchkeeper.runtime.patch.strategic import go_value
@@ -152,20 +152,7 @@ def _shown(value: Any) -> str:
 
 def _shown_in_full(value: Any) -> str:
     """The same with %#v."""
-    return f"&value.valueUnstructured{{Value:{_go_syntax(value)}}}"
-
-
-def _go_syntax(value: Any) -> str:
-    if isinstance(value, dict):
-        entries = ", ".join(f"{go_quote(k)}:{_go_syntax(v)}" for k, v in sorted(value.items()))
-        return f"map[string]interface {{}}{{{entries}}}"
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
-    if isinstance(value, str):
-        return go_quote(value)
-    if value is None:
-        return "interface {}(nil)"
-    return go_value(value)
+    return f"&value.valueUnstructured{{Value:{go_syntax(value)}}}"
 
 
 def _type_name(value: Any) -> str:
