@@ -143,27 +143,28 @@ class CompiledVersion:
 
     def decode(self, obj: Object, unknown: list[str] | None) -> Object:
         """A `runtime.scheme.Decoder`: prunes and normalizes, in place. Raises DecodeError."""
+        return self._decoded(obj, unknown, self._normalize)
+
+    def decode_changed(self, obj: Object) -> Object:
+        """The same for what admission has changed: its nulls are looked at as they are. Raises DecodeError."""
+        return self._decoded(obj, None, self._normalize_changed)
+
+    def _decoded(self, obj: Object, unknown: list[str] | None, normalize: Walk) -> Object:
         if obj.get("metadata", self) is not self:
             found: list[str] | None = [] if unknown is not None else None
             obj["metadata"] = decode_metadata(obj["metadata"], found, "metadata")
             if found and unknown is not None:
                 unknown += [f"unknown field {go_quote(path)}" for path in found]
-        self.prune(obj, unknown)
-        return obj
-
-    def decode_changed(self, obj: Object) -> Object:
-        """The same for what admission has changed: its nulls are looked at as they are. Raises DecodeError."""
-        if obj.get("metadata", self) is not self:
-            obj["metadata"] = decode_metadata(obj["metadata"], None, "metadata")
-        self._normalize_changed(obj, None, "")
-        if self._coerce is not None:
-            self._coerce(obj, None, "")
+        self._prune(obj, unknown, normalize)
         return obj
 
     def prune(self, obj: Object, unknown: list[str] | None = None) -> None:
         """Drop what the schema does not name, and nulls, in place; metadata of the object itself is left alone."""
+        self._prune(obj, unknown, self._normalize)
+
+    def _prune(self, obj: Object, unknown: list[str] | None, normalize: Walk) -> None:
         paths: list[str] | None = [] if unknown is not None else None
-        self._normalize(obj, paths, "")
+        normalize(obj, paths, "")
         if paths:
             paths.sort()
         coerce = self._coerce
