@@ -15,6 +15,7 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.http.connection import Connection
 from watchkeeper.server.http.exchange import Application, Exchange
 from watchkeeper.server.http.limits import DEFAULT_LIMITS, HttpLimits
+from watchkeeper.server.http.loopback import is_loopback, without_pacing
 from watchkeeper.server.http.peer import Authorities
 from watchkeeper.server.http.tls_acceptor import TlsAcceptor
 from watchkeeper.server.http.wire import DateLine, LastChunk
@@ -159,6 +160,8 @@ def bind_tcp(host: str, port: int, backlog: int = DEFAULT_LIMITS.backlog) -> lis
             found.append(sock)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             keep_alive(sock)
+            if is_loopback(address):
+                without_pacing(sock)
             if family == socket.AF_INET6:
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(host != "::"))
             if len(found) > 1 and port == 0:

@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import Callable
 
+from watchkeeper.server.http.loopback import is_loopback, without_pacing
 from watchkeeper.server.http.tls_transport import TlsTransport
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class TlsAcceptor:
     def _accept(self) -> None:
         for _ in range(_AT_A_TIME):
             try:
-                sock, _ = self._socket.accept()
+                sock, address = self._socket.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
@@ -62,6 +63,8 @@ class TlsAcceptor:
                 self._loop.remove_reader(self._socket.fileno())
                 self._pause = self._loop.call_later(_PAUSE_SECONDS, self._go_on)
                 return
+            if is_loopback(address):
+                without_pacing(sock)
             self._begin(sock)
 
     def _go_on(self) -> None:
