@@ -43,8 +43,13 @@ class Workers(Generic[C]):
             thread.start()
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else f"{self._jobs.qsize()} jobs waiting"
+        state = "closed" if self._closed else f"{self.waiting} jobs waiting"
         return f"<Workers {self.name}: {len(self._threads)} threads, {state}>"
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs no thread has begun."""
+        return self._jobs.qsize()
 
     def submit(self, job: Job[C], done: Done) -> None:
         """Run `job(context)` on a thread, then `done(result, error)` on the running event loop.

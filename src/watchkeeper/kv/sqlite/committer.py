@@ -6,7 +6,10 @@ A write is decided when it is accepted: against the index, which is ahead of the
 when a commit fails, everything accepted after it fails too, and the index goes back to what is committed. Nothing is
 acknowledged, published or told to anybody before its transaction is durable.
 
-Everything here runs on the event loop; only `_run` is called on the writer thread.
+Everything here runs on the event loop, but for what the writer thread does by itself: `_run` commits group after group
+for as long as something waits. To be handed each one would cost it, and the event loop, a wait for the interpreter's
+lock twice as often. The two share `_pending`, a deque because its operations are atomic, and `_group`, which belongs to
+the writer thread from `submit` to `_done`.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ import asyncio
 import enum
 import logging
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +78,7 @@ class Committer:
         self._clock = clock
         self._wrote = wrote
         self._assigned = hub.published
-        self._pending: list[Operation] = []
+        self._pending: deque[Operation] = deque()
         self._group: list[Operation] = []
         self._busy = False
         self._unpublished: dict[int, Write] = {}
@@ -183,31 +188,47 @@ class Committer:
             asyncio.get_running_loop().call_soon(self._start)
 
     def _start(self) -> None:
-        pending = self._pending
-        count = size = 0
-        for operation in pending[:GROUP_LIMIT]:
-            if size > GROUP_BYTES:
-                break
-            count += 1
-            if isinstance(operation, Write):
-                size += len(operation.value)
-        if not count:
-            self._group = []
+        self._group = self._take()
+        if not self._group:
             self._busy = False
             self._release_idle()
             return
-        self._group, self._pending = pending[:count], pending[count:]
-        self._writer.submit(self._run, self._done)
+        self._writer.submit(partial(self._run, loop=asyncio.get_running_loop()), self._done)
 
-    def _run(self, connection: sqlite3.Connection) -> None:
-        commit(connection, self._group)
+    def _take(self) -> list[Operation]:
+        """What the next transaction takes of what waits."""
+        pending = self._pending
+        group: list[Operation] = []
+        size = 0
+        while pending and len(group) < GROUP_LIMIT and size <= GROUP_BYTES:
+            operation = pending.popleft()
+            group.append(operation)
+            if type(operation) is Write:
+                size += len(operation.value)
+        return group
+
+    def _run(self, connection: sqlite3.Connection, *, loop: asyncio.AbstractEventLoop) -> None:
+        """On the writer thread: commit, until nothing waits or somebody else needs the connection."""
+        while True:
+            commit(connection, self._group)
+            if self._writer.waiting:
+                return
+            following = self._take()
+            if not following:
+                return
+            loop.call_soon_threadsafe(self._publish, self._group)
+            self._group = following
 
     def _done(self, _: None, error: BaseException | None) -> None:
-        group = self._group
         if error is not None:
             self._fail(translate(error, self._path))
             return
+        group = self._group
         self._start()  # the disk goes on while this thread tells the news
+        self._publish(group)
+
+    def _publish(self, group: list[Operation]) -> None:
+        """Tell of a group that is durable. Called in the order of commits."""
         writes = [operation for operation in group if type(operation) is Write]
         if writes:
             for write in writes:
@@ -250,9 +271,10 @@ class Committer:
 
     def _fail(self, error: KVError) -> None:
         """Take everything back that is not committed, or not known to be."""
-        operations = self._group + self._pending
+        operations = self._group + list(self._pending)
         self._complain(error, len(operations))
-        self._group, self._pending = [], []
+        self._group = []
+        self._pending.clear()
         self._unpublished.clear()
         self._assigned = self._hub.published
         self._error = error
