@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
 import pytest
 
 from watchkeeper.endpoints.response import Response
@@ -228,3 +229,53 @@ def test_bookmarks_of_daemon_sets_have_the_generation_of_their_template(server: 
         "deprecated.daemonset.template.generation": "0",
         "k8s.io/initial-events-end": "true",
     }
+
+
+def lines_until_the_mark(server: Handle, path: str, accept: str = "application/json") -> list[bytes]:
+    """The lines of a watch-list, the mark among them."""
+    headers = {"Authorization": f"Bearer {server.token}", "Accept": accept}
+    lines = []
+    with urllib.request.urlopen(urllib.request.Request(server.url + path, headers=headers), timeout=10) as answer:
+        while b"initial-events-end" not in (line := answer.readline()):
+            assert line, "it ended before its mark"
+            lines.append(line)
+    return [*lines, line]
+
+
+@pytest.fixture(scope="module")
+def many(server: Handle) -> list[str]:
+    """Objects of many sizes, together more than several pieces."""
+    names = [f"many-{n:03}" for n in range(120)]
+    for n, name in enumerate(names):
+        metadata = {"name": name, "labels": {"of": "many", "half": str(n % 2)}}
+        server.request("POST", CONFIG_MAPS, {"metadata": metadata, "data": {"fill": "x" * (n % 13 * 2_000)}})
+    return names
+
+
+@pytest.mark.parametrize(
+    ("selector", "step"), [("of%3Dmany", 1), ("of%3Dmany,half%3D1", 2), ("half%3D1,of%21%3Dfew", 2)]
+)
+def test_a_watch_begins_with_each_object_as_it_is_read(
+    server: Handle, many: list[str], selector: str, step: int
+) -> None:
+    *lines, _ = lines_until_the_mark(server, f"{CONFIG_MAPS}?{INITIAL}&labelSelector={selector}")
+    expected = many[step - 1 :: step]
+    assert [json.loads(line)["object"]["metadata"]["name"] for line in lines] == expected
+    for line, name in zip(lines, expected, strict=True):
+        shown = orjson.dumps(server.request("GET", f"{CONFIG_MAPS}/{name}"))
+        assert line == b'{"type":"ADDED","object":%b}\n' % shown
+
+
+def test_a_watched_table_begins_with_its_columns_and_every_row(server: Handle, many: list[str]) -> None:
+    *lines, _ = lines_until_the_mark(server, f"{CONFIG_MAPS}?{INITIAL}&labelSelector=of%3Dmany", TABLE)
+    tables = [json.loads(line)["object"] for line in lines]
+    assert [row["cells"][0] for table in tables for row in table["rows"]] == many
+    assert [bool(table["columnDefinitions"]) for table in tables] == [True] + [False] * (len(many) - 1)
+
+
+def test_watched_metadata_begins_with_that_of_every_object(server: Handle, many: list[str]) -> None:
+    form = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    *lines, _ = lines_until_the_mark(server, f"{CONFIG_MAPS}?{INITIAL}&labelSelector=of%3Dmany", form)
+    shown = [json.loads(line)["object"] for line in lines]
+    assert [each["metadata"]["name"] for each in shown] == many
+    assert {(each["kind"], "data" in each) for each in shown} == {("PartialObjectMetadata", False)}

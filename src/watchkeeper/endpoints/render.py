@@ -53,6 +53,7 @@ class Renderer:
         self.dumps = orjson.dumps if scope.kind.builtin else _dumps_custom
         """Writes what may hold numbers of a custom object as kube-apiserver does."""
         self._separator = b"," + self.item_head
+        self._added = b'{"type":"ADDED","object":' + self.head
 
     # -- one object -------------------------------------------------------------------------------------------
 
@@ -148,6 +149,17 @@ class Renderer:
             frame = event.encodings[key] = self._frame(event, first)
         return frame
 
+    def added(self, items: list[StoredObject], *, first: bool = False) -> bytes:
+        """Objects that a watch begins with, a line each; nothing is kept of them."""
+        if not items:
+            return b""
+        if self.scope.is_hub:
+            tails = [item.tail for item in items]
+            tails[0] = self._added + tails[0]
+            tails[-1] += b"}\n"
+            return (b"}\n" + self._added).join(tails)
+        return added_one_by_one(self, items, first)
+
     def event_key(self, first: bool) -> Hashable:
         """Under which key an event keeps its frame."""
         return self.key
@@ -189,6 +201,16 @@ class EventWriter(Protocol):
         """The frame of an event, made once for all watchers of this form."""
         ...
 
+    def added(self, items: list[StoredObject], *, first: bool = False) -> bytes:
+        """The frames of objects that a watch begins with, joined. `first`: nothing was written before them."""
+        ...
+
+
+def added_one_by_one(writer: EventWriter, items: list[StoredObject], first: bool) -> bytes:
+    """What `EventWriter.added` comes to, whatever the form."""
+    events = (WatchEvent(EventType.ADDED, item) for item in items)
+    return b"".join([writer.event(event, first=first and not i) for i, event in enumerate(events)])
+
 
 class ProtobufEvents:
     """Writes the events of a watch in protobuf, each frame after its length."""
@@ -205,6 +227,10 @@ class ProtobufEvents:
             shown = orjson.loads(self._renderer.shown(event, first))
             frame = event.encodings[key] = write_frame(event.type, protobuf_of(shown))
         return frame
+
+    def added(self, items: list[StoredObject], *, first: bool = False) -> bytes:
+        """The frames of objects that a watch begins with."""
+        return added_one_by_one(self, items, first)
 
 
 class MetadataRenderer(Renderer):
@@ -255,6 +281,10 @@ class MetadataRenderer(Renderer):
         joined = b",".join([self.event_object(item, first) for item in items])
         return joined if first or not joined else b"," + joined
 
+    def added(self, items: list[StoredObject], *, first: bool = False) -> bytes:
+        """Objects that a watch begins with, a line each."""
+        return added_one_by_one(self, items, first)
+
     def event_object(self, stored: StoredObject, first: bool) -> bytes:
         """The metadata of an object in a list or watch, whichever of both kinds was asked for."""
         return self.remembered(stored, self.key, lambda: orjson.dumps(self._partial(stored.data())))
@@ -283,6 +313,10 @@ class TableRenderer(Renderer):
     def event_key(self, first: bool) -> Hashable:
         """The first event of a watch carries the columns: another frame."""
         return (self.key, first)
+
+    def added(self, items: list[StoredObject], *, first: bool = False) -> bytes:
+        """Objects that a watch begins with, a line each."""
+        return added_one_by_one(self, items, first)
 
     def _row(self, obj: Object, versioned: Object | None = None) -> Object:
         shown: Object | None

@@ -269,6 +269,19 @@ class PushingWatcher(Watcher, Protocol):
         ...
 
 
+@runtime_checkable
+class BeginningWatcher(Watcher, Protocol):
+    """A watcher that can hand out what it begins with as objects, sparing an event for each that nobody shares."""
+
+    def take_initial(self, max_bytes: int) -> list[StoredObject] | None:
+        """The next objects of the state that the watch begins with, each an ADDED event: about `max_bytes` of them.
+
+        [] when nothing of this stretch is selected; None when no such object is left, and `next_batch` has what
+        follows. Both give out the same sequence, wherever one goes on after the other.
+        """
+        ...
+
+
 UpdateFunc = Callable[["StoredObject | None"], "Object | Awaitable[Object]"]
 """Given the current state (None: it does not exist), return the state to be or raise. May be called several times,
 each time with a newer state; must not rely on side effects of earlier calls."""

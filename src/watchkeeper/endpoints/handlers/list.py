@@ -7,7 +7,7 @@ import itertools
 from collections.abc import AsyncGenerator, Iterator
 
 from watchkeeper.endpoints.compression import GZIP_HEADERS, GZIP_THRESHOLD, gzip_compressor, takes_gzip
-from watchkeeper.endpoints.handlers.common import context, list_options, predicate
+from watchkeeper.endpoints.handlers.common import CHUNK_BYTES, TURN, context, list_options, predicate
 from watchkeeper.endpoints.negotiation import Accepted, negotiate
 from watchkeeper.endpoints.params import read_list_params
 from watchkeeper.endpoints.render import Renderer, finish, renderer_for, shown
@@ -16,13 +16,8 @@ from watchkeeper.endpoints.scope import Scope
 from watchkeeper.request.request import Request
 from watchkeeper.storage.interface import ListResult, StoredObject
 
-CHUNK_BYTES = 15 << 14
-"""About how much of a list is joined at a time: with one object more it is still in the processor's cache when it is
-encrypted, and comes from memory that was used before."""
 _PACKED_BYTES = 1 << 20
-"""The same where it is compressed, in a thread: each piece is handed there and back."""
-_TURN = 16
-"""After so many pieces whoever else is connected has a turn."""
+"""As CHUNK_BYTES where it is compressed, in a thread: each piece is handed there and back."""
 
 
 async def list_collection(request: Request, scope: Scope) -> Response:
@@ -100,7 +95,7 @@ def _groups(items: list[StoredObject], size: int) -> Iterator[list[StoredObject]
 async def _stream(pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
     for count, piece in enumerate(pieces, 1):
         yield piece
-        if not count % _TURN:
+        if not count % TURN:
             await asyncio.sleep(0)
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import cast
 
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.endpoints.handlers.common import context, predicate
+from watchkeeper.endpoints.handlers.common import CHUNK_BYTES, TURN, context, predicate
 from watchkeeper.endpoints.negotiation import PROTOBUF, STREAMS, YAML, Accepted, negotiate
 from watchkeeper.endpoints.params import ListParams, read_list_params
 from watchkeeper.endpoints.render import EventWriter, ProtobufEvents, no_protobuf, renderer_for
@@ -21,7 +21,15 @@ from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
-from watchkeeper.storage.interface import EventType, Match, PushingWatcher, Watcher, WatchEvent, WatchOptions
+from watchkeeper.storage.interface import (
+    BeginningWatcher,
+    EventType,
+    Match,
+    PushingWatcher,
+    Watcher,
+    WatchEvent,
+    WatchOptions,
+)
 
 _PROTOBUF_STREAM: Header = (b"content-type", f"{PROTOBUF};stream=watch".encode())
 _BATCH_BYTES = 256 * 1024
@@ -129,6 +137,12 @@ def _pushes(kind: type[Watcher]) -> bool:
     return issubclass(kind, PushingWatcher)
 
 
+@functools.cache
+def _begins(kind: type[Watcher]) -> bool:
+    """Whether watchers of a class are BeginningWatchers."""
+    return issubclass(kind, BeginningWatcher)
+
+
 class WatchStream:
     """The frames of one watch, ended by its deadline, its client, its source or the server.
 
@@ -185,6 +199,10 @@ class WatchStream:
             yield b""
             if self.timeout < 0:
                 return  # its time was over before it began
+            for count, piece in enumerate(self._initial(), 1):
+                yield piece
+                if not count % TURN:
+                    await asyncio.sleep(0)
             while batch := await watcher.next_batch():
                 for frames in self._frames(batch):
                     yield frames
@@ -225,6 +243,15 @@ class WatchStream:
             return False
         self._first = False
         return True
+
+    def _initial(self) -> Iterator[bytes]:
+        """What the watch begins with, as far as its watcher gives it out as objects. Pieces may be empty."""
+        if not self._most or not _begins(type(self.watcher)):
+            return
+        take = cast("BeginningWatcher", self.watcher).take_initial
+        while (items := take(CHUNK_BYTES)) is not None:
+            yield self.writer.added(items, first=self._first)
+            self._first = self._first and not items
 
     def _frames(self, batch: list[WatchEvent]) -> Iterator[bytes]:
         """A batch as pieces."""

@@ -162,6 +162,25 @@ class CacheWatcher:
                 batch.append(WatchEvent(EventType.ADDED, item))
         return batch
 
+    def take_initial(self, max_bytes: int) -> list[StoredObject] | None:
+        """As `BeginningWatcher` says."""
+        initial, at = self._initial, self._at
+        stretch: list[StoredObject] = []
+        left = max_bytes
+        while left > 0 and at < len(initial):
+            item = initial[at]
+            if isinstance(item, CacheEvent):
+                break
+            stretch.append(item)
+            left -= len(item.tail)
+            at += 1
+        if not stretch:
+            return None
+        self._at = at
+        self._starting = at < len(initial) or self._mark is not None
+        predicate = self._predicate
+        return stretch if predicate is None else [item for item in stretch if selects(predicate, item)]
+
     def fail(self, error: Exception) -> None:
         """Tell the client of an error, behind what it has not taken yet, and end. No more events must come."""
         self._ending = True
