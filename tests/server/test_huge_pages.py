@@ -3,12 +3,14 @@
 import asyncio
 import subprocess
 import sys
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from watchkeeper.server import huge_pages
-from watchkeeper.server.huge_pages import GROWTH, HUGE, HugePages
+from watchkeeper.server.huge_pages import GROWTH, HUGE, PATIENCE, HugePages
 
 MAPS = """\
 00400000-0041f000 r--p 00000000 fe:00 260811                             /usr/bin/python3.11
@@ -61,40 +63,73 @@ def test_the_setting_of_the_system_is_respected(
     assert huge_pages.offered() is expected
 
 
-def test_the_heap_is_joined_at_first_and_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
-    joined: list[float] = []
-    size = 0.0
+def joined_at(monkeypatch: pytest.MonkeyPatch, sizes: Sequence[float]) -> list[int]:
+    """In which of several looks the heap is joined, when it has these sizes in units of GROWTH."""
+    joined: list[int] = []
+    at = 0
 
     async def run() -> None:
-        nonlocal size
+        nonlocal at
         pages = HugePages()
-        for now in (5.0, 5.9, 6.0, 6.5, 4.0, 4.9, 5.0):
-            size = now
+        for look in range(len(sizes)):
+            at = look
             await pages.look()
 
-    monkeypatch.setattr(huge_pages, "_resident", lambda: int(size * GROWTH))
-    monkeypatch.setattr(huge_pages, "join_heap", lambda: joined.append(size))
+    monkeypatch.setattr(huge_pages, "_resident", lambda: int(sizes[at] * GROWTH))
+    monkeypatch.setattr(huge_pages, "join_heap", lambda stopped: joined.append(at))
     asyncio.run(run())
-    assert joined == [5.0, 6.0, 5.0]
+    return joined
+
+
+def test_the_heap_is_joined_at_first_and_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert joined_at(monkeypatch, (5.0, 5.9, 5.95, 6.0, 6.5, 6.5, 4.0, 4.9, 5.0)) == [0, 3, 8]
+
+
+def test_it_is_joined_when_it_has_come_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert joined_at(monkeypatch, (5.0, 7.0, 9.0, 11.0, 11.1, 11.1)) == [0, 4]
+
+
+def test_what_never_comes_to_rest_is_joined_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = joined_at(monkeypatch, [5.0 + look for look in range(3 * PATIENCE + 4)])
+    assert looks == [0, PATIENCE + 1, 2 * PATIENCE + 2, 3 * PATIENCE + 3]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="maps are there in Linux")
 def test_names_of_files_need_not_be_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "maps").write_bytes(b"7f0000000000-7f0000400000 r--s 00000000 fe:00 7       /tmp/\xff\n")
     monkeypatch.setattr(huge_pages, "_MAPS", tmp_path / "maps")
-    huge_pages.join_heap()
+    huge_pages.join_heap(threading.Event())
     assert list(huge_pages.heap((tmp_path / "maps").read_text(errors="replace").splitlines())) == []
 
 
 @needs_huge_pages
 def test_memory_of_a_process_is_joined_and_keeps_what_it_held() -> None:
     program = """
-import re
+import re, threading
 from watchkeeper.server.huge_pages import join_heap
 held = [str(number) * 20 for number in range(300_000)]
-join_heap()
+join_heap(threading.Event())
 assert held == [str(number) * 20 for number in range(300_000)]
 print(re.search(r"AnonHugePages: *([0-9]+) kB", open("/proc/self/smaps_rollup").read())[1])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert int(done.stdout) * 1024 >= 8 * HUGE
+
+
+@needs_huge_pages
+def test_a_server_that_stops_does_not_wait_for_what_is_left_to_join() -> None:
+    program = """
+import asyncio, threading, time
+from watchkeeper.server import huge_pages
+huge_pages._PAUSE = 0.2
+held = [str(number) * 20 for number in range(500_000)]
+async def run():
+    task = asyncio.create_task(huge_pages.HugePages().keep())
+    await asyncio.sleep(0.5)
+    task.cancel()
+began = time.monotonic()
+asyncio.run(run())
+print(time.monotonic() - began)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert float(done.stdout) < 2.0

@@ -14,6 +14,8 @@ import contextlib
 import mmap
 import re
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -25,7 +27,14 @@ GROWTH = 8 << 20
 """The heap is looked at again when it has become larger by so many bytes."""
 INTERVAL = 2.0
 """Seconds between two looks at the size of the process."""
+QUIET = 1 << 20
+"""Who grows by no more than that from one look to the next is not busy with what joining pages would hold up."""
+PATIENCE = 15
+"""So many looks in a row joining is put off at most."""
 
+_PAUSE = 0.005
+_WORTH_A_PAUSE = 0.0002
+"""Seconds that it takes to join a page, and not those that are joined already."""
 _MADV_HUGEPAGE = 14
 _MADV_COLLAPSE = 25
 _LARGEST_GUARD = 1 << 16
@@ -42,28 +51,45 @@ class HugePages:
     Freed memory is given back as before. What is resident grows by the holes between what is used: some mebibytes.
     """
 
-    __slots__ = ("_clock", "_size")
+    __slots__ = ("_clock", "_joined", "_put_off", "_seen", "_stopped")
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
-        self._size = 0
+        self._seen: int | None = None
+        """The size at the last look."""
+        self._joined = 0
+        """The smallest size since the heap was joined."""
+        self._put_off = 0
+        self._stopped = threading.Event()
 
     async def keep(self) -> None:
         """Look at the heap now and again and again. Returns at once where the system has no huge pages."""
         if not offered():
             return
-        while True:
-            await self.look()
-            await self._clock.sleep(INTERVAL)
+        try:
+            while True:
+                await self.look()
+                await self._clock.sleep(INTERVAL)
+        finally:
+            self._stopped.set()
 
     async def look(self) -> None:
-        """Join the heap's pages, in a thread, if it has grown by GROWTH since it was smallest after the last time."""
+        """Join the heap's pages, in a thread, if it has grown by GROWTH since it was smallest after the last time.
+
+        Not while it grows: whoever writes then would have to wait, for a processor and for the map of the memory.
+        """
         size = _resident()
-        if size < self._size + GROWTH:
-            self._size = min(self._size, size)
+        grown = size - self._seen if self._seen is not None else 0
+        self._seen = size
+        if size < self._joined + GROWTH:
+            self._joined = min(self._joined, size)
             return
-        await asyncio.to_thread(join_heap)
-        self._size = _resident()
+        if grown > QUIET and self._put_off < PATIENCE:
+            self._put_off += 1
+            return
+        self._put_off = 0
+        await asyncio.to_thread(join_heap, self._stopped)
+        self._joined = self._seen = _resident()
 
 
 def offered() -> bool:
@@ -76,11 +102,11 @@ def offered() -> bool:
         return False
 
 
-def join_heap() -> None:
-    """Have the pages of the heap joined.
+def join_heap(stopped: threading.Event) -> None:
+    """Have the pages of the heap joined, until `stopped`.
 
-    Copies what is not joined yet, at about 1 GB/s and without the interpreter's lock. What the system refuses stays as
-    it is: it may have no memory in pieces of that size.
+    Copies what is not joined yet, without the interpreter's lock, and lets others have the processor after each page.
+    What the system refuses stays as it is: it may have no memory in pieces of that size.
     """
     import ctypes  # once the server has started
 
@@ -89,7 +115,11 @@ def join_heap() -> None:
     with contextlib.suppress(OSError), _MAPS.open(errors="replace") as maps:
         for start, end in list(heap(maps)):
             madvise(start, end - start, _MADV_HUGEPAGE)
-            madvise(start, end - start, _MADV_COLLAPSE)
+            for page in range(start, end, HUGE):
+                began = time.monotonic()
+                madvise(page, HUGE, _MADV_COLLAPSE)
+                if time.monotonic() - began > _WORTH_A_PAUSE and stopped.wait(_PAUSE):
+                    return
 
 
 def heap(maps: Iterable[str]) -> Iterator[tuple[int, int]]:
