@@ -34,7 +34,8 @@ def list_response(request: Request, renderer: Renderer, accepted: Accepted, resu
     """Write a list result: small ones whole, large ones in pieces, compressed when asked."""
     items = result.items
     packed = takes_gzip(request.header(b"accept-encoding"))
-    if not accepted.pretty and accepted.media_type == "application/json" and _is_long(items):
+    whole = GZIP_THRESHOLD if packed or accepted.target else CHUNK_BYTES
+    if not accepted.pretty and accepted.media_type == "application/json" and _is_longer(items, whole):
         head = renderer.list_head(result)
         pieces = _pieces(renderer, head, result.items, _PACKED_BYTES if packed else CHUNK_BYTES)
         if accepted.target:
@@ -50,11 +51,10 @@ def list_response(request: Request, renderer: Renderer, accepted: Accepted, resu
     return finish(body, accepted)
 
 
-def _is_long(items: list[StoredObject]) -> bool:
-    size = 0
+def _is_longer(items: list[StoredObject], size: int) -> bool:
     for item in items:
-        size += len(item.tail)
-        if size >= GZIP_THRESHOLD:
+        size -= len(item.tail)
+        if size <= 0:
             return True
     return False
 
