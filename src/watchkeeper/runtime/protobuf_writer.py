@@ -17,6 +17,7 @@ import orjson
 from watchkeeper.runtime.protobuf import EXTENSIONS, MAGIC, META, Messages, ProtobufError
 
 Object = Mapping[str, Any]
+_SCHEMA = f"{EXTENSIONS}JSONSchemaProps"
 _TIME = f"{META}Time"
 _MICRO_TIME = f"{META}MicroTime"
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
@@ -34,8 +35,37 @@ class HasPointer(Protocol):
 
 Fields = Mapping[str, HasPointer]
 _Write = Callable[[Any], bytes]
-_Step = tuple[bytes, str, str, _Write, bytes | None]
-"""Tag, name in JSON, how often, what writes a value, and what stands for an absent one."""
+_Plan = tuple[list[bytes], dict[str, tuple[int, _Write]], list[tuple[int, _Write]]]
+"""The parts of an object without fields; by name in JSON which part a field is and what writes it, tag included; and
+the same of the parts whose fields are among those of the object itself."""
+
+
+class _Message:
+    """Writes one kind of message: a part for each field, in the order of their numbers."""
+
+    __slots__ = ("_blank", "_embedded", "_fields", "_plan")
+
+    def __init__(self, plan: Callable[[], _Plan]) -> None:
+        """`plan` is asked when it is first written: messages may hold one another."""
+        self._plan: Callable[[], _Plan] | None = plan
+        self._blank: list[bytes] = []
+        self._fields: dict[str, tuple[int, _Write]] = {}
+        self._embedded: list[tuple[int, _Write]] = []
+
+    def write(self, obj: Object) -> bytes:
+        """Cost follows the fields that are there, of the hundreds that there could be."""
+        if self._plan is not None:
+            self._blank, self._fields, self._embedded = self._plan()
+            self._plan = None
+        parts = self._blank.copy()
+        for index, write in self._embedded:
+            parts[index] = write(obj)
+        known = self._fields
+        for field, value in obj.items():
+            if value is not None and (found := known.get(field)) is not None:
+                index, write = found
+                parts[index] = write(value)
+        return b"".join(parts)
 
 
 class ProtobufWriter:
@@ -46,7 +76,7 @@ class ProtobufWriter:
         that embeds it."""
         self._messages = messages
         self._fields_of = fields_of
-        self._plans: dict[tuple[str, str], list[_Step]] = {}
+        self._known: dict[tuple[str, str], _Message] = {}
         self._special = self._writers()
 
     def write(self, name: str, obj: Object) -> bytes:
@@ -54,70 +84,54 @@ class ProtobufWriter:
         if name not in self._messages:
             raise ProtobufError(f"no message {name} is known")
         try:
-            return self._message(name, name, obj)
+            return self._message(name, name).write(obj)
         except (TypeError, ValueError, AttributeError, struct.error, RecursionError) as error:
             raise ProtobufError(f"{name}: {error}") from None
 
-    def _message(self, name: str, owner: str, obj: Object) -> bytes:
-        parts: list[bytes] = []
-        for tag, field, often, write, absent in self._plan(name, owner):
-            if not field:
-                parts += tag, _sized(write(obj))
-                continue
-            value = obj.get(field)
-            if value is None:
-                if absent is not None:
-                    parts += tag, absent
-            elif not often:
-                parts += tag, write(value)
-            elif often == "list":
-                for item in value:
-                    parts += tag, write(item)
-            else:
-                for key in sorted(value):
-                    parts += tag, _sized(b"\x0a%b\x12%b" % (_text(key), write(value[key])))
-        return b"".join(parts)
+    def _message(self, name: str, owner: str) -> _Message:
+        message = self._known.get((name, owner))
+        if message is None:
+            message = self._known[name, owner] = _Message(lambda: self._planned(name, owner))
+        return message
 
-    def _plan(self, name: str, owner: str) -> list[_Step]:
-        plan = self._plans.get((name, owner))
-        if plan is None:
-            plan = self._plans[name, owner] = self._planned(name, owner)
-        return plan
-
-    def _planned(self, name: str, owner: str) -> list[_Step]:
-        fields = self._fields_of(name)
-        if fields is None:
-            fields = self._fields_of(owner) or {}
+    def _planned(self, name: str, owner: str) -> _Plan:
+        known = self._fields_of(name)
+        if known is None:
+            known = self._fields_of(owner) or {}
         else:
             owner = name
-        steps: list[_Step] = []
-        for number, (field, kind, often) in sorted(self._messages[name].items()):
-            wire, write = self._writer(kind, owner if not field else kind)
-            if often == "map":
-                wire = 2
-                if kind in ("int32", "int64", "bool"):
-                    raise ProtobufError(f"{name}: maps of {kind} are not known")
+        blank: list[bytes] = []
+        fields: dict[str, tuple[int, _Write]] = {}
+        embedded: list[tuple[int, _Write]] = []
+        for index, (number, (field, kind, often)) in enumerate(sorted(self._messages[name].items())):
             if not field:
-                write = self._embedded(kind, owner)
-            known = fields.get(field)
-            by_value = not often and known is not None and not known.pointer and kind != "bytes"
-            absent = self._zero(kind) if by_value else None
-            steps.append((_varint(number << 3 | wire), field, often, write, absent))
-        return steps
+                embedded.append((index, _sized_with(_tag(number, 2), self._message(kind, owner).write)))
+                blank.append(b"")
+                continue
+            fields[field] = index, self._field(number, kind, often)
+            of_field = known.get(field)
+            by_value = not often and of_field is not None and not of_field.pointer and kind != "bytes"
+            blank.append(_tag(number, _wire(kind)) + self._zero(kind) if by_value else b"")
+        return blank, fields, embedded
 
-    def _embedded(self, kind: str, owner: str) -> _Write:
-        return lambda obj: self._message(kind, owner, obj)
+    def _field(self, number: int, kind: str, often: str) -> _Write:
+        """What writes all that a field holds."""
+        if not often:
+            return self._value(number, kind)
+        if often == "list":
+            return _listed(self._value(number, kind))
+        if kind in ("int32", "int64", "bool"):
+            raise ProtobufError(f"maps of {kind} are not known")
+        return _mapped(_tag(number, 2), self._value(2, kind))
 
-    def _writer(self, kind: str, owner: str) -> tuple[int, _Write]:
-        """The wire type of a value, and what writes it, its length included where it has one."""
-        scalar = _SCALARS.get(kind)
-        if scalar is not None:
-            return scalar
-        special = self._special.get(kind)
-        if special is not None:
-            found = special
-            return 2, lambda value: _sized(found(value))
-        return 2, lambda value: _sized(self._message(kind, owner, value))
+    def _value(self, number: int, kind: str) -> _Write:
+        """What writes one value, its tag and its length included."""
+        tag = _tag(number, _wire(kind))
+        if kind == "string":
+            return _text_with(tag)
+        if kind in _SCALARS:
+            return _with(tag, _SCALARS[kind][1])
+        return _sized_with(tag, self._special.get(kind) or self._message(kind, kind).write)
 
     def _zero(self, kind: str) -> bytes:
         """What is written for a value that nobody has set."""
@@ -127,13 +141,13 @@ class ProtobufWriter:
             return _sized(_SPECIAL_ZEROS[kind])
         if kind in self._special:
             return b"\x00"
-        return _sized(self._message(kind, kind, {}))
+        return _sized(self._message(kind, kind).write({}))
 
     def _writers(self) -> dict[str, _Write]:
         """Messages whose JSON is not an object of their fields."""
 
         def schema(value: Any) -> bytes:
-            return _sized(self._message(f"{EXTENSIONS}JSONSchemaProps", f"{EXTENSIONS}JSONSchemaProps", value))
+            return _sized(self._message(_SCHEMA, _SCHEMA).write(value))
 
         def schema_or_array(value: Any) -> bytes:
             if isinstance(value, list):
@@ -191,15 +205,58 @@ def _varint(value: int) -> bytes:
     return bytes(found)
 
 
+def _tag(number: int, wire: int) -> bytes:
+    return _varint(number << 3 | wire)
+
+
+def _wire(kind: str) -> int:
+    return _SCALARS[kind][0] if kind in _SCALARS else 2
+
+
+def _with(tag: bytes, write: _Write) -> _Write:
+    return lambda value: tag + write(value)
+
+
+def _sized_with(tag: bytes, write: _Write) -> _Write:
+    def sized(value: Any) -> bytes:
+        data = write(value)
+        size = len(data)
+        return tag + (_BYTES[size] if size < 0x80 else _varint(size)) + data
+
+    return sized
+
+
+def _text_with(tag: bytes) -> _Write:
+    def text(value: str) -> bytes:
+        data = value.encode()
+        size = len(data)
+        return tag + (_BYTES[size] if size < 0x80 else _varint(size)) + data
+
+    return text
+
+
+def _listed(write: _Write) -> _Write:
+    return lambda value: b"".join([write(item) for item in value])
+
+
+def _mapped(tag: bytes, write: _Write) -> _Write:
+    return lambda value: b"".join(
+        [tag + _sized(b"\x0a%b%b" % (_text(key), write(value[key]))) for key in sorted(value)]
+    )
+
+
 _BYTES = [bytes([n]) for n in range(0x80)]
 
 
 def _sized(data: bytes) -> bytes:
-    return _varint(len(data)) + data
+    size = len(data)
+    return (_BYTES[size] if size < 0x80 else _varint(size)) + data
 
 
 def _text(value: str) -> bytes:
-    return _sized(value.encode())
+    data = value.encode()
+    size = len(data)
+    return (_BYTES[size] if size < 0x80 else _varint(size)) + data
 
 
 def _flag(value: Any) -> bytes:
