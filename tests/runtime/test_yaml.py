@@ -195,3 +195,20 @@ def test_json_that_sets_a_field_twice_is_told_with_its_line() -> None:
     lines: list[str] = []
     assert load_yaml(b'{"a": 1,\n "a": 2}', lines) == {"a": 2}
     assert lines == ['line 2: key "a" already set in map']
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"k": "a\n\n"}, b"k: |+\n  a\n\n"),
+        ({"k": "a\n\n", "z": 1}, b"k: |+\n  a\n\nz: 1\n"),
+        ({"k": "...\n"}, b"k: |\n  ...\n"),
+        ({"k": "a\n..."}, b"k: |-\n  a\n  ...\n"),
+        ("...\n", b"|\n  ...\n"),
+        ("abc", b"abc\n"),
+        (["a\n\n"], b"- |+\n  a\n\n"),
+    ],
+)
+def test_no_mark_ends_a_document_as_in_go(value: object, expected: bytes) -> None:
+    assert dump_yaml(value) == expected
+    assert load_yaml(expected) == value

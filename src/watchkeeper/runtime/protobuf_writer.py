@@ -88,6 +88,17 @@ class ProtobufWriter:
         except (TypeError, ValueError, AttributeError, struct.error, RecursionError) as error:
             raise ProtobufError(f"{name}: {error}") from None
 
+    def items(self, name: str) -> tuple[bytes, str, bool]:
+        """Of a list's message: the tag and the message of its items, and whether they come before all else.
+
+        Raises ProtobufError for what is no list.
+        """
+        fields = self._messages.get(name, {})
+        numbers = [number for number, (field, _, often) in fields.items() if field == "items" and often == "list"]
+        if not numbers or numbers[0] not in (first := min(fields), max(fields)):
+            raise ProtobufError(f"{name} is no list")
+        return _tag(numbers[0], 2), fields[numbers[0]][1], numbers[0] == first
+
     def _message(self, name: str, owner: str) -> _Message:
         message = self._known.get((name, owner))
         if message is None:
@@ -183,8 +194,19 @@ class ProtobufWriter:
 
 def write_envelope(api_version: str, kind: str, message: bytes) -> bytes:
     """An object in protobuf: the magic, and a runtime.Unknown with its type and its message."""
+    head, tail = envelope(api_version, kind, len(message))
+    return b"%b%b%b" % (head, message, tail)
+
+
+def envelope(api_version: str, kind: str, size: int) -> tuple[bytes, bytes]:
+    """What comes before and after a message of `size` bytes in `write_envelope`."""
     type_meta = b"\x0a%b\x12%b" % (_text(api_version), _text(kind))
-    return b"%b\x0a%b\x12%b\x1a\x00\x22\x00" % (MAGIC, _sized(type_meta), _sized(message))
+    return b"%b\x0a%b\x12%b" % (MAGIC, _sized(type_meta), _varint(size)), b"\x1a\x00\x22\x00"
+
+
+def write_field(tag: bytes, message: bytes) -> bytes:
+    """A message as a field of another one."""
+    return tag + _sized(message)
 
 
 def write_frame(event_type: str, obj: bytes) -> bytes:
