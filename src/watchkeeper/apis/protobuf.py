@@ -16,7 +16,7 @@ from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.apis.stored_versions import CURRENT, message_name
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.protobuf import Messages, ProtobufError, ProtobufReader, read_envelope
-from watchkeeper.runtime.protobuf_writer import Fields, ProtobufWriter, write_envelope
+from watchkeeper.runtime.protobuf_writer import Fields, ProtobufWriter, envelope, write_envelope, write_field
 
 _OLD_APPS = re.compile(r"apps\.v1beta[12]\.")
 """Their messages are those of v1, but for the one that can be rolled back."""
@@ -57,6 +57,26 @@ def protobuf_of(obj: Mapping[str, Any]) -> bytes:
     api_version, kind = str(obj.get("apiVersion") or ""), str(obj.get("kind"))
     # Some discovery documents do not say their version.
     return write_envelope(api_version, kind, _writer().write(_message_of(api_version or "v1", kind), obj))
+
+
+class ProtobufList:
+    """Writes a list object by object: its parts, joined, are what `protobuf_of` makes of the whole."""
+
+    def __init__(self, empty: Mapping[str, Any]) -> None:
+        """`empty` is the list without items. Raises ProtobufError as `protobuf_of` does."""
+        self._api_version, self._kind = str(empty.get("apiVersion") or ""), str(empty.get("kind"))
+        name = _message_of(self._api_version or "v1", self._kind)
+        self._tag, self._message, self._items_first = _writer().items(name)
+        self._rest = _writer().write(name, empty)
+
+    def item(self, obj: Mapping[str, Any]) -> bytes:
+        """An object as part of the list. Raises ProtobufError when it is not of its kind."""
+        return write_field(self._tag, _writer().write(self._message, obj))
+
+    def around(self, size: int) -> tuple[bytes, bytes]:
+        """What comes before and after all items, which have `size` bytes."""
+        head, tail = envelope(self._api_version, self._kind, size + len(self._rest))
+        return (head, self._rest + tail) if self._items_first else (head + self._rest, tail)
 
 
 def _message_of(api_version: str, kind: str) -> str:

@@ -7,7 +7,7 @@ demand from the object's dict; watch frames of every representation are kept wit
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Protocol
 
 import orjson
@@ -31,6 +31,7 @@ from watchkeeper.storage.interface import EventType, ListResult, StoredObject, W
 Object = dict[str, Any]
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 PROTOBUF_HEADER = (b"content-type", PROTOBUF.encode())
+YAML_HEADER = (b"content-type", b"application/yaml")
 
 
 def _dumps_custom(value: Any) -> bytes:
@@ -435,13 +436,18 @@ def shown(scope: Scope, verb: str, items: Sequence[StoredObject], write: Callabl
     except ApiError:
         raise
     except Exception:
-        for item in items:
-            try:
-                item.prove()
-            except StorageError as error:
-                told = CorruptObjects([error]) if verb == "list" and isinstance(error, CorruptObject) else error
-                raise to_api_error(told, scope.info.gvr.group_resource, "", verb) from error
+        name_broken(scope, verb, items)
         raise
+
+
+def name_broken(scope: Scope, verb: str, items: Iterable[StoredObject]) -> None:
+    """Raise an error that names a broken object among those that could not be written, if there is one."""
+    for item in items:
+        try:
+            item.prove()
+        except StorageError as error:
+            told = CorruptObjects([error]) if verb == "list" and isinstance(error, CorruptObject) else error
+            raise to_api_error(told, scope.info.gvr.group_resource, "", verb) from error
 
 
 def finish(body: bytes, accepted: Accepted, status: int = 200) -> Response:
@@ -452,7 +458,7 @@ def finish(body: bytes, accepted: Accepted, status: int = 200) -> Response:
             raise no_protobuf("*v1.Table")
         return Response(status, protobuf_of(obj), (PROTOBUF_HEADER,))
     if accepted.media_type == YAML:
-        return Response(status, dump_yaml(orjson.loads(body)), ((b"content-type", b"application/yaml"),))
+        return Response(status, dump_yaml(orjson.loads(body)), (YAML_HEADER,))
     if accepted.pretty:
         return Response(status, orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2))
     if not body.endswith(b"\n"):

@@ -18,12 +18,6 @@ from watchkeeper.storage.predicate import EVERYTHING, SelectionPredicate, Select
 
 T = TypeVar("T")
 
-CHUNK_BYTES = 15 << 14
-"""About how much of many objects is joined at a time: with one object more it is still in the processor's cache when it
-is encrypted, and comes from memory that was used before."""
-TURN = 16
-"""After so many pieces whoever else is connected has a turn."""
-
 _NAME_ALONE = frozenset({"metadata.name"})
 _ALWAYS_SELECTABLE = _NAME_ALONE | {"metadata.namespace"}
 

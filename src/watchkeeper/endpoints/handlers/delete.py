@@ -55,7 +55,7 @@ async def delete_collection(request: Request, scope: Scope) -> Response:
     options.validate = admission.validate_delete(lambda: _as_json(options))
     result = await scope.store.delete_collection(context(request, scope), options, selected)
     renderer = renderer_for(scope, accepted, request.param("includeObject"))
-    return list_response(request, renderer, accepted, result)
+    return await list_response(request, renderer, accepted, result)
 
 
 async def _options(request: Request, scope: Scope) -> DeleteOptions:

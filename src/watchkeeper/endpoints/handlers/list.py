@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from watchkeeper.endpoints.compression import GZIP_HEADERS, GZIP_THRESHOLD, gzip_compressor, takes_gzip
-from watchkeeper.endpoints.handlers.common import CHUNK_BYTES, TURN, context, list_options, predicate
-from watchkeeper.endpoints.negotiation import Accepted, negotiate
+from watchkeeper.endpoints.handlers.common import context, list_options, predicate
+from watchkeeper.endpoints.long_lists import CHUNK_BYTES, pieces_of
+from watchkeeper.endpoints.negotiation import PROTOBUF, YAML, Accepted, negotiate
 from watchkeeper.endpoints.params import read_list_params
-from watchkeeper.endpoints.render import Renderer, finish, renderer_for, shown
+from watchkeeper.endpoints.render import (
+    PROTOBUF_HEADER,
+    YAML_HEADER,
+    Renderer,
+    finish,
+    name_broken,
+    renderer_for,
+)
 from watchkeeper.endpoints.response import JSON, Response
 from watchkeeper.endpoints.scope import Scope
+from watchkeeper.endpoints.turns import in_turns
+from watchkeeper.meta.errors import ApiError
 from watchkeeper.request.request import Request
 from watchkeeper.storage.interface import ListResult, StoredObject
 
 _PACKED_BYTES = 1 << 20
 """As CHUNK_BYTES where it is compressed, in a thread: each piece is handed there and back."""
+_PARSED_BYTES = 1 << 16
+"""Shorter lists are written at one go also where their objects must be parsed."""
 
 
 async def list_collection(request: Request, scope: Scope) -> Response:
@@ -27,28 +38,37 @@ async def list_collection(request: Request, scope: Scope) -> Response:
     options = list_options(params, predicate(request, scope, params))
     result = await scope.store.list(context(request, scope), options)
     renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
-    return shown(scope, "list", result.items, lambda: list_response(request, renderer, accepted, result))
+    try:
+        return await list_response(request, renderer, accepted, result)
+    except ApiError:
+        raise
+    except Exception:
+        name_broken(scope, "list", result.items)
+        raise
 
 
-def list_response(request: Request, renderer: Renderer, accepted: Accepted, result: ListResult) -> Response:
+async def list_response(request: Request, renderer: Renderer, accepted: Accepted, result: ListResult) -> Response:
     """Write a list result: small ones whole, large ones in pieces, compressed when asked."""
     items = result.items
-    packed = takes_gzip(request.header(b"accept-encoding"))
-    whole = GZIP_THRESHOLD if packed or accepted.target else CHUNK_BYTES
-    if not accepted.pretty and accepted.media_type == "application/json" and _is_longer(items, whole):
-        head = renderer.list_head(result)
-        pieces = _pieces(renderer, head, result.items, _PACKED_BYTES if packed else CHUNK_BYTES)
-        if accepted.target:
-            begun, pieces = _begin(pieces)
-            if len(begun) <= GZIP_THRESHOLD:
-                return Response(200, begun)
-        if packed:
-            return _gzipped(pieces)
-        return Response(200, headers=(JSON,), stream=_stream(pieces))
     if not items:
         return finish(renderer.empty_list(result), accepted)
-    body = renderer.list_head(result) + renderer.list_items(items, first=True) + renderer.list_tail()
-    return finish(body, accepted)
+    packed = takes_gzip(request.header(b"accept-encoding"))
+    joined = accepted.media_type not in (PROTOBUF, YAML) and not accepted.pretty and not accepted.target
+    if not _is_longer(items, CHUNK_BYTES if joined and not packed else GZIP_THRESHOLD if joined else _PARSED_BYTES):
+        return finish(
+            renderer.list_head(result) + renderer.list_items(items, first=True) + renderer.list_tail(), accepted
+        )
+    pieces = in_turns(pieces_of(renderer, result, accepted, _PACKED_BYTES if packed else CHUNK_BYTES))
+    header = {PROTOBUF: PROTOBUF_HEADER, YAML: YAML_HEADER}.get(accepted.media_type, JSON)
+    if not joined:
+        # Of what objects are shown as in other forms their own size says little; and errors can be told still.
+        begun, ended = await _begin(pieces)
+        if ended:
+            return Response(200, begun, headers=(header,))
+        pieces = _chained(begun, pieces)
+    if packed:
+        return Response(200, headers=(header, *GZIP_HEADERS), stream=_compressed(pieces))
+    return Response(200, headers=(header,), stream=pieces)
 
 
 def _is_longer(items: list[StoredObject], size: int) -> bool:
@@ -59,53 +79,27 @@ def _is_longer(items: list[StoredObject], size: int) -> bool:
     return False
 
 
-def _begin(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """As many pieces as tell whether there is much to send at all, joined, and all pieces.
-
-    Of what objects are shown as in other forms their own size says little.
-    """
-    begun = b""
-    for piece in pieces:
-        begun += piece
-        if len(begun) > GZIP_THRESHOLD:
-            break
-    return begun, itertools.chain((begun,), pieces)
-
-
-def _pieces(renderer: Renderer, head: bytes, items: list[StoredObject], size: int) -> Iterator[bytes]:
-    first = True
-    for group in _groups(items, size):
-        joined = renderer.list_items(group, first=first)
-        yield head + joined if first else joined
-        first = False
-    yield head + renderer.list_tail() if first else renderer.list_tail()
+async def _begin(pieces: AsyncIterator[bytes]) -> tuple[bytes, bool]:
+    """As many pieces as tell whether there is much to send at all, joined, and whether these are all."""
+    begun: list[bytes] = []
+    size = 0
+    async for piece in pieces:
+        begun.append(piece)
+        size += len(piece)
+        if size > GZIP_THRESHOLD:
+            return b"".join(begun), False
+    return b"".join(begun), True
 
 
-def _groups(items: list[StoredObject], size: int) -> Iterator[list[StoredObject]]:
-    start, left = 0, size
-    for index, item in enumerate(items):
-        left -= len(item.tail)
-        if left <= 0:
-            yield items[start : index + 1]
-            start, left = index + 1, size
-    if start < len(items):
-        yield items[start:]
-
-
-async def _stream(pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
-    for count, piece in enumerate(pieces, 1):
+async def _chained(begun: bytes, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    yield begun
+    async for piece in pieces:
         yield piece
-        if not count % TURN:
-            await asyncio.sleep(0)
 
 
-def _gzipped(pieces: Iterator[bytes]) -> Response:
-    return Response(200, headers=(JSON, *GZIP_HEADERS), stream=_compress(pieces))
-
-
-async def _compress(pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
+async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     compressor = gzip_compressor()
-    for piece in pieces:
+    async for piece in pieces:
         # Compression frees the interpreter while it works, so other requests go on.
         ready = await asyncio.to_thread(compressor.compress, piece)
         if ready:

@@ -10,12 +10,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import cast
 
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.endpoints.handlers.common import CHUNK_BYTES, TURN, context, predicate
+from watchkeeper.endpoints.handlers.common import context, predicate
+from watchkeeper.endpoints.long_lists import CHUNK_BYTES
 from watchkeeper.endpoints.negotiation import PROTOBUF, STREAMS, YAML, Accepted, negotiate
 from watchkeeper.endpoints.params import ListParams, read_list_params
 from watchkeeper.endpoints.render import EventWriter, ProtobufEvents, no_protobuf, renderer_for
 from watchkeeper.endpoints.response import JSON, Header, Response
 from watchkeeper.endpoints.scope import Scope
+from watchkeeper.endpoints.turns import Turns
 from watchkeeper.endpoints.websocket import handshake, is_websocket
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
@@ -199,13 +201,16 @@ class WatchStream:
             yield b""
             if self.timeout < 0:
                 return  # its time was over before it began
-            for count, piece in enumerate(self._initial(), 1):
+            turns = Turns()
+            for piece in self._initial():
                 yield piece
-                if not count % TURN:
+                if turns.is_due():
                     await asyncio.sleep(0)
             while batch := await watcher.next_batch():
                 for frames in self._frames(batch):
                     yield frames
+                    if turns.is_due():
+                        await asyncio.sleep(0)
                 if batch[-1].type is EventType.ERROR:
                     return
         finally:

@@ -1,0 +1,158 @@
+"""Long lists leave piece by piece, and are in every form what they would be at one go."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+
+from watchkeeper.apis.protobuf import object_of, protobuf_of
+from watchkeeper.endpoints.turns import TURN_SECONDS, in_turns
+from watchkeeper.runtime.yaml import dump_yaml
+from watchkeeper.testing import Handle
+from watchkeeper.testing import Server as InProcess
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+TEXTS = [
+    "",
+    "one line",
+    "two\nlines",
+    "  \n indented\n",
+    "- yes\n- no\n",
+    "é \u2028 \x07",
+    '"quoted"',
+    "1e3",
+    "x" * 5000,
+    "a\n\n\n",
+]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Handle]:
+    with InProcess(insecure_http=True) as handle:
+        for n in range(90):
+            metadata = {"name": f"map-{n:03}", "labels": {"of": "long", "part": str(n % 3)}}
+            data = {f"key-{i}": TEXTS[(n + i) % len(TEXTS)] for i in range(n % 7)}
+            handle.request("POST", CONFIG_MAPS, {"metadata": metadata, "data": data})
+        for n in range(60):
+            container: Any = {
+                "name": "c",
+                "image": f"image:{n}",
+                "env": [{"name": f"E{i}", "value": str(i)} for i in range(n)],
+            }
+            if n % 2:
+                container["resources"] = {"requests": {"cpu": f"{n}m"}}
+                container["livenessProbe"] = {"httpGet": {"port": "web" if n % 4 == 1 else 80}}
+            metadata = {"name": f"pod-{n:03}", "labels": {"of": "long"}}
+            handle.request("POST", PODS, {"metadata": metadata, "spec": {"containers": [container]}})
+        yield handle
+
+
+def answer(server: Handle, path: str, accept: str, **headers: str) -> tuple[bytes, Any]:
+    told = {"Authorization": f"Bearer {server.token}", "Accept": accept} | headers
+    with urllib.request.urlopen(urllib.request.Request(server.url + path, headers=told), timeout=20) as found:
+        return found.read(), found.headers
+
+
+def path_of(server: Handle, path: str, **params: str) -> str:
+    """A list as of now, whatever else the server writes meanwhile."""
+    version = server.request("GET", f"{path}?limit=1")["metadata"]["resourceVersion"]
+    query = {"labelSelector": "of=long", "resourceVersion": version, "resourceVersionMatch": "Exact"} | params
+    return f"{path}?{urllib.parse.urlencode(query)}"
+
+
+FORMS = [
+    "",
+    ";as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+    ";as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io",
+]
+TABLE = ";as=Table;v=v1;g=meta.k8s.io"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("path", [CONFIG_MAPS, PODS])
+def test_in_protobuf(server: Handle, path: str, form: str) -> None:
+    asked = path_of(server, path)
+    whole = orjson.loads(answer(server, asked, f"application/json{form}")[0])
+    for _ in range(2):  # made, and remembered
+        body, headers = answer(server, asked, f"{PROTOBUF}{form}")
+        assert headers["Content-Type"] == PROTOBUF
+        assert body == protobuf_of(whole)
+    assert [item["metadata"]["name"] for item in object_of(body)["items"]] == [
+        item["metadata"]["name"] for item in whole["items"]
+    ]
+
+
+@pytest.mark.parametrize("form", [*FORMS, TABLE])
+@pytest.mark.parametrize("path", [CONFIG_MAPS, PODS])
+def test_in_yaml(server: Handle, path: str, form: str) -> None:
+    asked = path_of(server, path)
+    whole = orjson.loads(answer(server, asked, f"application/json{form}")[0])
+    body, headers = answer(server, asked, f"application/yaml{form}")
+    assert headers["Content-Type"] == "application/yaml"
+    assert body == dump_yaml(whole)
+
+
+@pytest.mark.parametrize("form", [*FORMS, TABLE])
+@pytest.mark.parametrize("path", [CONFIG_MAPS, PODS])
+def test_to_be_read_by_people(server: Handle, path: str, form: str) -> None:
+    whole = orjson.loads(answer(server, path_of(server, path), f"application/json{form}")[0])
+    body, headers = answer(server, path_of(server, path, pretty="1"), f"application/json{form}")
+    assert headers["Content-Type"] == "application/json"
+    shown = orjson.loads(body)
+    assert body == orjson.dumps(shown, option=orjson.OPT_INDENT_2)
+    for each in (shown, whole):
+        each["metadata"].pop("resourceVersion")
+    assert shown == whole
+
+
+@pytest.mark.parametrize("accept", [PROTOBUF, "application/yaml", "application/json"])
+def test_compressed(server: Handle, accept: str) -> None:
+    asked = path_of(server, PODS, pretty="1")
+    plain, _ = answer(server, asked, accept)
+    packed, headers = answer(server, asked, accept, **{"Accept-Encoding": "gzip"})
+    assert headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(packed) == plain
+    assert len(plain) > len(packed)
+
+
+def test_tables_have_no_form_in_protobuf(server: Handle) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        answer(server, path_of(server, PODS), PROTOBUF + TABLE)
+    assert refused.value.code == 406
+
+
+def test_what_is_worked_out_before_anything_can_be_sent_leaves_others_their_turns() -> None:
+    async def run() -> list[bytes]:
+        turns_of_others = 0
+
+        async def other() -> None:
+            nonlocal turns_of_others
+            while True:
+                turns_of_others += 1
+                await asyncio.sleep(0)
+
+        def slow() -> Iterator[bytes]:
+            for n in range(10):
+                time.sleep(TURN_SECONDS)
+                yield b"" if n < 8 else b"%d" % n
+
+        task = asyncio.create_task(other())
+        found = []
+        async for piece in in_turns(slow()):
+            found.append(piece)
+            assert turns_of_others >= 8
+        task.cancel()
+        return found
+
+    assert asyncio.run(run()) == [b"8", b"9"]
