@@ -121,7 +121,7 @@ def test_a_server_that_stops_does_not_wait_for_what_is_left_to_join() -> None:
     program = """
 import asyncio, threading, time
 from watchkeeper.server import huge_pages
-huge_pages._PAUSE = 0.2
+huge_pages._PAUSES = 200
 held = [str(number) * 20 for number in range(500_000)]
 async def run():
     task = asyncio.create_task(huge_pages.HugePages().keep())

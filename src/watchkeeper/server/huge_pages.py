@@ -32,7 +32,8 @@ QUIET = 1 << 20
 PATIENCE = 15
 """So many looks in a row joining is put off at most."""
 
-_PAUSE = 0.005
+_PAUSES = 9
+"""So many times as long as a page has taken others have the processor: a gibibyte takes some ten seconds."""
 _WORTH_A_PAUSE = 0.0002
 """Seconds that it takes to join a page, and not those that are joined already."""
 _MADV_HUGEPAGE = 14
@@ -105,7 +106,7 @@ def offered() -> bool:
 def join_heap(stopped: threading.Event) -> None:
     """Have the pages of the heap joined, until `stopped`.
 
-    Copies what is not joined yet, without the interpreter's lock, and lets others have the processor after each page.
+    Copies what is not joined yet, without the interpreter's lock, a tenth of the time.
     What the system refuses stays as it is: it may have no memory in pieces of that size.
     """
     import ctypes  # once the server has started
@@ -118,7 +119,8 @@ def join_heap(stopped: threading.Event) -> None:
             for page in range(start, end, HUGE):
                 began = time.monotonic()
                 madvise(page, HUGE, _MADV_COLLAPSE)
-                if time.monotonic() - began > _WORTH_A_PAUSE and stopped.wait(_PAUSE):
+                took = time.monotonic() - began
+                if took > _WORTH_A_PAUSE and stopped.wait(took * _PAUSES):
                     return
 
 
