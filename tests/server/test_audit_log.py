@@ -273,3 +273,13 @@ def test_a_uri_is_told_as_it_was_sent(tmp_path: Path) -> None:
 def test_a_mode_that_there_is_not_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match='invalid audit log mode all, allowed modes are "batch,blocking,'):
         serving(tmp_path, mode="all").start()
+
+
+def test_long_lists_are_told_of_as_a_whole(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        for name in ("a", "b", "c"):
+            server.request("POST", f"{BASE}/configmaps", {"metadata": {"name": name}, "data": {"k": "v" * 200_000}})
+        listed = server.request("GET", f"{BASE}/configmaps?fieldSelector=metadata.name!=kube-root-ca.crt")
+    event = about(tmp_path, "configmaps")[-1]
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["a", "b", "c"]
+    assert [item["data"] for item in event["responseObject"]["items"]] == [item["data"] for item in listed["items"]]

@@ -28,11 +28,11 @@ def prove(monkeypatch: pytest.MonkeyPatch, *, cached: bool, seed: int, writes: i
 
 @pytest.mark.parametrize("cached", [True, False], ids=["cacher", "store"])
 def test_the_promises_hold(cached: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    prove(monkeypatch, cached=cached, seed=7, writes=40, observations=50)
+    prove(monkeypatch, cached=cached, seed=7, writes=120, observations=50)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(100, 103))
 def test_the_promises_hold_for_long(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    prove(monkeypatch, cached=True, seed=seed, writes=500, observations=2_000)
+    prove(monkeypatch, cached=True, seed=seed, writes=1_000, observations=2_000)

@@ -189,6 +189,8 @@ class Observer(Protocol):
 
     holds: bool
     """Whether the answer has to wait for `settled`."""
+    reads: bool
+    """Whether it looks into the answer, which is then made as a whole."""
 
     def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
         """The answer is about to go out. Of streams `body` is empty; `lasting` ones have no end of their own."""

@@ -51,7 +51,7 @@ async def main() -> None:
 
 async def compact(kv: SQLiteKV) -> None:
     while len(sys.argv) > 3:
-        await asyncio.sleep(0.03)
+        await asyncio.sleep(0.001)
         revision = await kv.current_revision() - int(sys.argv[3])
         if revision > kv._compactor.compact_revision:
             await kv.compact(revision)

@@ -93,6 +93,8 @@ class Auditing:
 class _Attempt:
     """Follows a request until it is known whose it is."""
 
+    reads = False
+
     def __init__(self, auditing: Auditing, request: Request, sink: Sink) -> None:
         self._auditing = auditing
         self._request = request
@@ -116,6 +118,7 @@ class _Ignored:
     """Sees a request go by."""
 
     holds = False
+    reads = False
 
     def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
         """Nothing is told."""
@@ -139,6 +142,7 @@ class _Observer:
         self._panicked = False
         self._complete = False
         self.holds = auditing.sink.blocking
+        self.reads = entry.decision.level >= Level.REQUEST_RESPONSE
 
     def tell(self, stage: Stage) -> None:
         """Write the event of a stage, unless the policy leaves it out."""
