@@ -15,8 +15,9 @@ import orjson
 import pytest
 
 from watchkeeper.apis.protobuf import object_of, protobuf_of
+from watchkeeper.endpoints import long_lists
 from watchkeeper.endpoints.turns import TURN_SECONDS, in_turns
-from watchkeeper.runtime.yaml import dump_yaml
+from watchkeeper.runtime.yaml import dump_yaml, load_yaml
 from watchkeeper.testing import Handle
 from watchkeeper.testing import Server as InProcess
 
@@ -156,3 +157,51 @@ def test_what_is_worked_out_before_anything_can_be_sent_leaves_others_their_turn
         return found
 
     assert asyncio.run(run()) == [b"8", b"9"]
+
+
+EVENTS = "/api/v1/namespaces/default/events"
+
+
+def test_a_time_of_the_year_0_is_shown_in_every_form(server: Handle) -> None:
+    involved = {"kind": "Pod", "namespace": "default", "name": "x"}
+    event = {"metadata": {"name": "old"}, "involvedObject": involved, "firstTimestamp": "0000-01-01T00:00:00Z"}
+    server.request("POST", EVENTS, event)
+    [found] = object_of(answer(server, EVENTS, PROTOBUF)[0])["items"]
+    assert found["firstTimestamp"] == "0000-01-01T00:00:00Z"
+    table = orjson.loads(answer(server, EVENTS, f"application/json{TABLE}")[0])
+    names = [column["name"] for column in table["columnDefinitions"]]
+    assert dict(zip(names, table["rows"][0]["cells"], strict=True))["First Seen"] == "292y"
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/yaml"])
+def test_rows_of_a_long_table_are_in_the_kinds_own_order(server: Handle, accept: str) -> None:
+    path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+    for n in range(40):
+        metadata = {"name": f"schema-{n:02}", "annotations": {"fill": "x" * 10_000}}
+        spec = {"priorityLevelConfiguration": {"name": "global-default"}, "matchingPrecedence": 5000 - n * 10}
+        if accept == "application/json":
+            server.request("POST", path, {"metadata": metadata, "spec": spec})
+    body, _ = answer(server, f"{path}?pretty=1", f"{accept}{TABLE};includeObject=Metadata")
+    rows = (orjson.loads(body) if accept == "application/json" else load_yaml(body))["rows"]
+    precedences = [row["cells"][2] for row in rows]
+    assert len(rows) > 40
+    assert len(body) > 400_000
+    assert precedences == sorted(precedences)
+
+
+@pytest.mark.parametrize("accept", ["application/yaml", PROTOBUF])
+def test_what_cannot_be_written_is_told_however_late_it_comes(
+    server: Handle, accept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = long_lists._parsed
+
+    def parsed(renderer: Any, items: list[Any]) -> list[Any]:
+        if any(item.key.endswith("/map-089") for item in items):
+            raise RuntimeError("cannot be written")
+        return real(renderer, items)
+
+    monkeypatch.setattr(long_lists, "_parsed", parsed)
+    monkeypatch.setattr(long_lists, "_REMEMBERED_SHARE", 1 << 40)
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        answer(server, path_of(server, CONFIG_MAPS), accept)
+    assert refused.value.code == 500

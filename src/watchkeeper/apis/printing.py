@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from watchkeeper.apis.behavior import Column
+from watchkeeper.meta.instants import since_epoch
 
 NONE = "<none>"
 UNKNOWN = "<unknown>"
@@ -22,6 +22,8 @@ IMAGES = Column(
 )
 SELECTOR = Column(name="Selector", type="string", priority=1, description="Which pods belong to the object.")
 
+_LONGEST = (2**63 - 1) // 10**9
+"""Seconds of the longest duration that Go has: all longer ones are that long."""
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
 
@@ -31,7 +33,7 @@ def human_duration(seconds: float) -> str:
 
     Up to two seconds in the future count as now, since clocks differ; more than that is `<invalid>`.
     """
-    whole = int(seconds)
+    whole = int(max(-_LONGEST, min(seconds, _LONGEST)))
     if whole < 2 * _MINUTE:
         if whole < -1:
             return "<invalid>"
@@ -62,7 +64,7 @@ def _two_parts(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 def parse_time(text: str) -> float:
     """Seconds since the epoch of an RFC 3339 time. Raises ValueError."""
-    return datetime.fromisoformat(text).timestamp()
+    return since_epoch(text).total_seconds()
 
 
 def since(text: str | None, now: float) -> str:

@@ -118,6 +118,10 @@ class Renderer:
         joined = b",".join([self._item(item) for item in items])
         return joined if first else b"," + joined
 
+    def ordered(self, items: list[StoredObject]) -> list[StoredObject]:
+        """The items of a list in the order in which they are shown, for who writes them by and by."""
+        return items
+
     def _item(self, item: StoredObject) -> bytes:
         return self.remembered(item, ("item", self.key), lambda: self._make_item(item))
 
@@ -359,6 +363,11 @@ class TableRenderer(Renderer):
             objects.sort(key=self.spec.order)
         joined = b",".join([self.dumps(self._row(obj)) for obj in objects])
         return joined if first or not joined else b"," + joined
+
+    def ordered(self, items: list[StoredObject]) -> list[StoredObject]:
+        """The items in the kind's own order, where it has one."""
+        order = self.spec.order
+        return items if order is None else sorted(items, key=lambda item: order(item.data()))
 
     def empty_list(self, result: ListResult) -> bytes:
         """A table without rows: null for kinds without columns of their own."""

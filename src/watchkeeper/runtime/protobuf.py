@@ -11,10 +11,11 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
+
+from watchkeeper.meta.instants import utc_text
 
 MAGIC = b"k8s\x00"
 """What every object in protobuf begins with; a runtime.Unknown follows."""
@@ -25,7 +26,6 @@ _VARINT, _FIXED64, _BYTES, _END_GROUP, _FIXED32 = 0, 1, 2, 4, 5
 _ENVELOPE = {1: "TypeMeta", 2: "Raw", 3: "ContentEncoding", 4: "ContentType"}
 _TYPE_META = {1: "APIVersion", 2: "Kind"}
 """Numbers and names in Go of the fields of what an object is sent in, which says what it is."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_DEPTH = 200
 
 Messages = Mapping[str, Mapping[int, tuple[str, str, str]]]
@@ -298,10 +298,9 @@ def _time(data: bytes, *, micro: bool) -> str | None:
     if seconds == 0 and nanoseconds == 0:
         return None
     try:
-        moment = _EPOCH + timedelta(seconds=seconds)
+        text = utc_text(seconds)
     except OverflowError:
-        raise ProtobufError("a time beyond the years 1 to 9999") from None
-    text = moment.replace(tzinfo=None).isoformat()  # strftime does not fill up years before 1000
+        raise ProtobufError("a time beyond the years 0 to 9999") from None
     return f"{text}.{nanoseconds // 1000:06d}Z" if micro else f"{text}Z"
 
 

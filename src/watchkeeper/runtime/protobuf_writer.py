@@ -9,18 +9,17 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any, Protocol
 
 import orjson
 
+from watchkeeper.meta.instants import since_epoch
 from watchkeeper.runtime.protobuf import EXTENSIONS, MAGIC, META, Messages, ProtobufError
 
 Object = Mapping[str, Any]
 _SCHEMA = f"{EXTENSIONS}JSONSchemaProps"
 _TIME = f"{META}Time"
 _MICRO_TIME = f"{META}MicroTime"
-_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 _64 = (1 << 64) - 1
 
 
@@ -300,7 +299,7 @@ def _int_or_string(value: int | str) -> bytes:
 
 
 def _time(value: str, *, micro: bool) -> bytes:
-    since = datetime.fromisoformat(value) - _EPOCH
+    since = since_epoch(value)
     nanoseconds = since.microseconds * 1000 if micro else 0
     return b"\x08" + _varint(since.days * 86400 + since.seconds) + b"\x10" + _varint(nanoseconds)
 

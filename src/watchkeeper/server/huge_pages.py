@@ -84,6 +84,7 @@ class HugePages:
         self._seen = size
         if size < self._joined + GROWTH:
             self._joined = min(self._joined, size)
+            self._put_off = 0
             return
         if grown > QUIET and self._put_off < PATIENCE:
             self._put_off += 1

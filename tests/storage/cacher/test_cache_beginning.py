@@ -100,3 +100,14 @@ def test_a_closed_watcher_has_nothing_left() -> None:
     source.close()
     assert source.take_initial(1_000_000) is None
     assert asyncio.run(source.next_batch()) == []
+
+
+@pytest.mark.parametrize("by_objects", [True, False])
+def test_what_was_given_out_is_not_held_any_longer(by_objects: bool) -> None:
+    source = watcher(state(10))
+    if by_objects:
+        assert source.take_initial(1_000_000)
+    else:
+        assert asyncio.run(source.next_batch())
+    assert len(source._initial) == 0
+    assert source.take_initial(1) is None

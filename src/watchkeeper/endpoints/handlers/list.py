@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from watchkeeper.endpoints.compression import GZIP_HEADERS, GZIP_THRESHOLD, gzip_compressor, takes_gzip
@@ -53,7 +55,7 @@ async def list_response(request: Request, renderer: Renderer, accepted: Accepted
     if not items:
         return finish(renderer.empty_list(result), accepted)
     packed = takes_gzip(request.header(b"accept-encoding"))
-    joined = accepted.media_type not in (PROTOBUF, YAML) and not accepted.pretty and not accepted.target
+    joined = accepted.is_plain
     if not _is_longer(items, CHUNK_BYTES if joined and not packed else GZIP_THRESHOLD if joined else _PARSED_BYTES):
         return finish(
             renderer.list_head(result) + renderer.list_items(items, first=True) + renderer.list_tail(), accepted
@@ -63,10 +65,12 @@ async def list_response(request: Request, renderer: Renderer, accepted: Accepted
     if request.observer is not None and request.observer.reads:
         return Response(200, b"".join([piece async for piece in pieces]), headers=(header,))
     if not joined:
-        # Of what objects are shown as in other forms their own size says little; and errors can be told still.
-        begun, ended = await _begin(pieces)
-        if ended:
-            return Response(200, begun, headers=(header,))
+        # Of what objects are shown as in other forms their own size says little. Where objects are parsed all of them
+        # are, as the reference does, before the answer begins: errors can be told then.
+        whole = accepted.media_type in (PROTOBUF, YAML) or accepted.pretty
+        begun, ended = await _begin(pieces, math.inf if whole else GZIP_THRESHOLD)
+        if ended and sum(map(len, begun)) <= GZIP_THRESHOLD:
+            return Response(200, b"".join(begun), headers=(header,))
         pieces = _chained(begun, pieces)
     if packed:
         return Response(200, headers=(header, *GZIP_HEADERS), stream=_compressed(pieces))
@@ -81,20 +85,21 @@ def _is_longer(items: list[StoredObject], size: int) -> bool:
     return False
 
 
-async def _begin(pieces: AsyncIterator[bytes]) -> tuple[bytes, bool]:
-    """As many pieces as tell whether there is much to send at all, joined, and whether these are all."""
-    begun: list[bytes] = []
+async def _begin(pieces: AsyncIterator[bytes], most: float) -> tuple[deque[bytes], bool]:
+    """Pieces until there are more than `most` bytes, and whether these are all."""
+    begun: deque[bytes] = deque()
     size = 0
     async for piece in pieces:
         begun.append(piece)
         size += len(piece)
-        if size > GZIP_THRESHOLD:
-            return b"".join(begun), False
-    return b"".join(begun), True
+        if size > most:
+            return begun, False
+    return begun, True
 
 
-async def _chained(begun: bytes, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    yield begun
+async def _chained(begun: deque[bytes], pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    while begun:
+        yield begun.popleft()
     async for piece in pieces:
         yield piece
 

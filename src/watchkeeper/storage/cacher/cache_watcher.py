@@ -149,8 +149,7 @@ class CacheWatcher:
             mark, self._mark = self._mark, None
             return [mark] if mark is not None else []
         stretch = self._initial[self._at : self._at + max_events]
-        self._at += len(stretch)
-        self._starting = self._at < len(self._initial) or self._mark is not None
+        self._went_on(self._at + len(stretch))
         predicate = self._predicate
         batch = []
         for item in stretch:
@@ -161,6 +160,12 @@ class CacheWatcher:
             elif selects(predicate, item):
                 batch.append(WatchEvent(EventType.ADDED, item))
         return batch
+
+    def _went_on(self, at: int) -> None:
+        self._at = at
+        if at >= len(self._initial):
+            self._initial, self._at = (), 0  # nobody needs to remember what a watch began with
+        self._starting = bool(self._initial) or self._mark is not None
 
     def take_initial(self, max_bytes: int) -> list[StoredObject] | None:
         """As `BeginningWatcher` says."""
@@ -176,8 +181,7 @@ class CacheWatcher:
             at += 1
         if not stretch:
             return None
-        self._at = at
-        self._starting = at < len(initial) or self._mark is not None
+        self._went_on(at)
         predicate = self._predicate
         return stretch if predicate is None else [item for item in stretch if selects(predicate, item)]
 
