@@ -195,6 +195,30 @@ def test_a_client_that_takes_its_time_is_not_cut_off(monkeypatch):
     assert asyncio.run(run()) >= size
 
 
+def test_a_client_that_takes_little_at_a_time_is_not_cut_off(monkeypatch):
+    monkeypatch.setattr(listener_module, "_SWEEP_SECONDS", 0.05)
+    size = 20_000_000
+
+    async def large(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": TEXT})
+        await send({"type": "http.response.body", "body": b"x" * size})
+
+    async def run():
+        async with serving(large, HttpLimits(write_seconds=1.0)) as (_, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**14)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            got, reads = 0, 0
+            while got < size and (chunk := await reader.read(32_000)):
+                got += len(chunk)
+                reads += 1
+                if reads < 50:  # for longer than it may take nothing, and less than the kernel's buffers hold
+                    await asyncio.sleep(0.05)
+            writer.close()
+            return got
+
+    assert asyncio.run(run()) >= size
+
+
 def test_silent_clients_are_asked_whether_they_are_there():
     async def run():
         async with serving(echo) as (listener, port), connected(port) as client:

@@ -14,6 +14,7 @@ from watchkeeper.server.http import wire
 from watchkeeper.server.http.exchange import Exchange
 from watchkeeper.server.http.known_head import HeadMemory, KnownRequest
 from watchkeeper.server.http.peer import TlsPeer, tls_peer
+from watchkeeper.server.http.unsent import unacknowledged
 
 if TYPE_CHECKING:
     from watchkeeper.server.http.listener import Listener
@@ -461,8 +462,15 @@ class Connection(asyncio.Protocol):
 
     def is_stuck(self, now: float) -> bool:
         """Whether the client has taken nothing of what waits for it for too long. To be asked now and then."""
-        size = self._transport.get_write_buffer_size() if self._transport is not None else 0
-        if not size or size != self._unsent:
+        transport = self._transport
+        waiting = transport.get_write_buffer_size() if transport is not None else 0
+        if not waiting or transport is None:
+            self._unsent = 0
+            return False
+        # The transport is called when a third of the kernel's buffer is free, which may be a mebibyte and more.
+        sock = transport.get_extra_info("socket")
+        size = waiting + (unacknowledged(sock.fileno()) if sock is not None else 0)
+        if size != self._unsent:
             self._unsent, self._unsent_since = size, now
             return False
         return now - self._unsent_since > self.limits.write_seconds

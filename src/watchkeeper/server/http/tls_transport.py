@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 RECORD = 1 << 14
 """The longest TLS record's plain text in bytes; OpenSSL reads and writes one at a time."""
-_SLICE = 1 << 16
+_SLICE = 1 << 18
 """So much is given to OpenSSL at a time. When the socket does not take all, the same bytes must be offered again."""
 _CORK: int | None = getattr(socket, "TCP_CORK", None)
 _CORKED = 4 * RECORD
