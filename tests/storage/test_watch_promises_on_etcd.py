@@ -35,4 +35,4 @@ def test_the_promises_hold(cached: bool, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(100, 103))
 def test_the_promises_hold_for_long(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    prove(monkeypatch, cached=True, seed=seed, writes=1_000, observations=2_000)
+    prove(monkeypatch, cached=True, seed=seed, writes=1_000, observations=1_000)
