@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,7 +31,6 @@ def pieces_of(renderer: Renderer, result: ListResult, accepted: Accepted, size: 
 
     Raises a 406, with the first piece, for what has no form in protobuf: Tables.
     """
-    result = replace(result, items=renderer.ordered(result.items))
     if accepted.media_type == PROTOBUF:
         return _protobuf(renderer, result)
     if accepted.media_type == YAML:

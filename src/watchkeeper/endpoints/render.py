@@ -119,7 +119,7 @@ class Renderer:
         return joined if first else b"," + joined
 
     def ordered(self, items: list[StoredObject]) -> list[StoredObject]:
-        """The items of a list in the order in which they are shown, for who writes them by and by."""
+        """The items of a list in the order in which they are shown."""
         return items
 
     def _item(self, item: StoredObject) -> bytes:
@@ -357,11 +357,8 @@ class TableRenderer(Renderer):
         return orjson.dumps(table)[:-2]
 
     def list_items(self, items: list[StoredObject], *, first: bool) -> bytes:
-        """Some rows, in the kind's own order where it has one."""
-        objects = [item.data() for item in items]
-        if self.spec.order is not None:
-            objects.sort(key=self.spec.order)
-        joined = b",".join([self.dumps(self._row(obj)) for obj in objects])
+        """Some rows."""
+        joined = b",".join([self.dumps(self._row(item.data())) for item in items])
         return joined if first or not joined else b"," + joined
 
     def ordered(self, items: list[StoredObject]) -> list[StoredObject]:

@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
 
 from watchkeeper.endpoints.compression import GZIP_HEADERS, GZIP_THRESHOLD, gzip_compressor, takes_gzip
 from watchkeeper.endpoints.handlers.common import context, list_options, predicate
@@ -51,12 +52,12 @@ async def list_collection(request: Request, scope: Scope) -> Response:
 
 async def list_response(request: Request, renderer: Renderer, accepted: Accepted, result: ListResult) -> Response:
     """Write a list result: small ones whole, large ones in pieces, compressed when asked."""
-    items = result.items
-    if not items:
+    if not result.items:
         return finish(renderer.empty_list(result), accepted)
+    items = renderer.ordered(result.items)
+    result = replace(result, items=items)
     packed = takes_gzip(request.header(b"accept-encoding"))
-    joined = accepted.is_plain
-    if not _is_longer(items, CHUNK_BYTES if joined and not packed else GZIP_THRESHOLD if joined else _PARSED_BYTES):
+    if not _is_longer(items, _whole_bytes(accepted, packed=packed)):
         return finish(
             renderer.list_head(result) + renderer.list_items(items, first=True) + renderer.list_tail(), accepted
         )
@@ -64,7 +65,7 @@ async def list_response(request: Request, renderer: Renderer, accepted: Accepted
     header = {PROTOBUF: PROTOBUF_HEADER, YAML: YAML_HEADER}.get(accepted.media_type, JSON)
     if request.observer is not None and request.observer.reads:
         return Response(200, b"".join([piece async for piece in pieces]), headers=(header,))
-    if not joined:
+    if not accepted.is_plain:
         # Of what objects are shown as in other forms their own size says little. Where objects are parsed all of them
         # are, as the reference does, before the answer begins: errors can be told then.
         whole = accepted.media_type in (PROTOBUF, YAML) or accepted.pretty
@@ -75,6 +76,13 @@ async def list_response(request: Request, renderer: Renderer, accepted: Accepted
     if packed:
         return Response(200, headers=(header, *GZIP_HEADERS), stream=_compressed(pieces))
     return Response(200, headers=(header,), stream=pieces)
+
+
+def _whole_bytes(accepted: Accepted, *, packed: bool) -> int:
+    """How much is written at one go; counted as it is stored."""
+    if not accepted.is_plain:
+        return _PARSED_BYTES
+    return GZIP_THRESHOLD if packed else CHUNK_BYTES
 
 
 def _is_longer(items: list[StoredObject], size: int) -> bool:
