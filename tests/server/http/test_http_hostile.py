@@ -171,48 +171,30 @@ def test_a_client_that_takes_nothing_is_cut_off(monkeypatch):
     assert (asyncio.run(run()), ended) == (0, ["/stuck"])
 
 
-def test_a_client_that_takes_its_time_is_not_cut_off(monkeypatch):
+@pytest.mark.parametrize(
+    ("size", "write_seconds", "at_a_time", "nap", "until"),
+    [
+        (12_000_000, 0.3, 400_000, 0.02, 3_000_000),
+        # For longer than it may take nothing, and less than the kernel's buffers hold.
+        (20_000_000, 1.0, 32_000, 0.05, 1_600_000),
+    ],
+    ids=["much at a time", "little at a time"],
+)
+def test_a_client_that_takes_its_time_is_not_cut_off(monkeypatch, size, write_seconds, at_a_time, nap, until):
     monkeypatch.setattr(listener_module, "_SWEEP_SECONDS", 0.05)
-    size = 12_000_000
 
     async def large(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": TEXT})
         await send({"type": "http.response.body", "body": b"x" * size})
 
     async def run():
-        async with serving(large, HttpLimits(write_seconds=0.3)) as (_, port):
+        async with serving(large, HttpLimits(write_seconds=write_seconds)) as (_, port):
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**14)
             writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             got = 0
-            while chunk := await reader.read(400_000):
+            while got < size and (chunk := await reader.read(at_a_time)):
                 got += len(chunk)
-                await asyncio.sleep(0.02 if got < 3_000_000 else 0)
-                if got >= size:
-                    break
-            writer.close()
-            return got
-
-    assert asyncio.run(run()) >= size
-
-
-def test_a_client_that_takes_little_at_a_time_is_not_cut_off(monkeypatch):
-    monkeypatch.setattr(listener_module, "_SWEEP_SECONDS", 0.05)
-    size = 20_000_000
-
-    async def large(scope, receive, send):
-        await send({"type": "http.response.start", "status": 200, "headers": TEXT})
-        await send({"type": "http.response.body", "body": b"x" * size})
-
-    async def run():
-        async with serving(large, HttpLimits(write_seconds=1.0)) as (_, port):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**14)
-            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            got, reads = 0, 0
-            while got < size and (chunk := await reader.read(32_000)):
-                got += len(chunk)
-                reads += 1
-                if reads < 50:  # for longer than it may take nothing, and less than the kernel's buffers hold
-                    await asyncio.sleep(0.05)
+                await asyncio.sleep(nap if got < until else 0)
             writer.close()
             return got
 

@@ -144,8 +144,8 @@ class CacheWatcher:
 
     def _take_initial(self, max_events: int) -> list[WatchEvent]:
         """Convert the next stretch of what it began with; the mark is the last."""
-        if self._at >= len(self._initial):
-            self._initial, self._at, self._starting = (), 0, False
+        if not self._initial:
+            self._starting = False
             mark, self._mark = self._mark, None
             return [mark] if mark is not None else []
         stretch = self._initial[self._at : self._at + max_events]
