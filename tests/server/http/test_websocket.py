@@ -289,8 +289,10 @@ def test_watches_end_cleanly_when_the_server_stops() -> None:
 
 def test_a_client_that_goes_leaves_no_watch_behind(server: Handle) -> None:
     async def run() -> None:
-        async with watching(server) as client:
+        create(server, "left")
+        async with watching(server, "&fieldSelector=metadata.name%3Dleft") as client:
             await received(client)
+            server.request("DELETE", "/api/v1/namespaces/default/configmaps/left")
             assert "watch" in await watches(server)
         for _ in range(100):
             if not await watches(server):
