@@ -74,4 +74,8 @@ def test_on_all_addresses_it_is_who_connects_that_counts(tmp_path: Path) -> None
 def test_a_kernel_that_refuses_is_left_alone() -> None:
     left, right = socket.socketpair(socket.AF_UNIX)
     with left, right:
+        with pytest.raises(OSError, match=r".+"):
+            left.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
         without_pacing(left)
+        left.send(b"as before")
+        assert right.recv(100) == b"as before"

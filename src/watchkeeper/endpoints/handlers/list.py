@@ -1,4 +1,4 @@
-"""GET of a collection. Large lists leave in pieces: no buffer of the whole is ever made (KEP-5116)."""
+"""GET of a collection. Large lists are made in pieces; plain JSON leaves so, without a whole buffer (KEP-5116)."""
 
 from __future__ import annotations
 
