@@ -1,4 +1,4 @@
-"""A server that answers whatever it is told to, and those who ask it: by a `JsonPoster`, and on `HttpStream`s."""
+"""A server that answers whatever it is told to, and those who ask it: all users of `HttpStream`, and tests on one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Protocol
 from watchkeeper.aio.http_client import HttpError, JsonPoster
 from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, HttpStream, NoAnswer, request_head, transport_text
 from watchkeeper.aio.tls_dial import connect
+from watchkeeper.client.errors import ClientError
+from watchkeeper.client.transport import Transport as ClientTransport
 from watchkeeper.server.aggregation.fetch import FetchError, fetch
 from watchkeeper.server.aggregation.transport import Place, Transport, Trust
 
@@ -155,6 +157,39 @@ class Streaming:
             self._kept.close()
 
 
+class Requesting:
+    """Asks as clients of an API server do that want an answer as a whole."""
+
+    def __init__(self, port: int) -> None:
+        self._transport = ClientTransport(f"http://127.0.0.1:{port}")
+
+    async def ask(self, body: bytes = b"") -> Got:
+        try:
+            return await self._answer()
+        except ClientError as problem:
+            cause = problem.__cause__
+            assert isinstance(cause, Exception)
+            return Got(0, b"", transport_text(cause))
+
+    async def _answer(self) -> Got:
+        answer = await self._transport.request("GET", "/", {})
+        return Got(answer.status, answer.body, "")
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+class Watching(Requesting):
+    """Asks as they do where answers go on."""
+
+    async def _answer(self) -> Got:
+        body = await self._transport.open("GET", "/", {})
+        try:
+            return Got(body.status, b"".join([piece async for piece in body]), "")
+        finally:
+            body.close()
+
+
 class _Plain(Transport):
     """A transport without TLS."""
 
@@ -183,7 +218,7 @@ class Fetching:
 
 Kind = Callable[[int], User]
 POSTERS: tuple[Kind, ...] = (Posting, Streaming)
-USERS: tuple[Kind, ...] = (*POSTERS, Fetching)
+USERS: tuple[Kind, ...] = (*POSTERS, Fetching, Requesting, Watching)
 
 
 def with_script(acts: Sequence[Act], kind: Kind, use: Callable[[Script, User], Awaitable[None]]) -> None:

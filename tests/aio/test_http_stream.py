@@ -8,6 +8,7 @@ import pytest
 from tests.aio.fake_transport import wire_of
 
 from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, HttpStream, NoAnswer, request_head
+from watchkeeper.aio.wire import PIECE_BYTES
 
 
 def read(data: bytes, method: str = "GET", *, ends: bool = False) -> tuple[int, list[bytes], bool]:
@@ -126,9 +127,44 @@ def test_a_body_without_a_length_ends_with_the_connection() -> None:
     assert read(b"HTTP/1.1 200 OK\r\n\r\nabc", ends=True) == (200, [b"abc"], False)
 
 
-def test_chunks_are_handed_on_one_by_one() -> None:
-    data = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n"
-    assert read(data)[1] == [b"a", b"b"]
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def test_chunks_are_handed_on_as_they_come() -> None:
+    async def run() -> list[bytes]:
+        wire, _ = wire_of(CHUNKED)
+        stream = HttpStream(wire)
+        stream.ask(b"")
+        await stream.read_head()
+        body, pieces = stream.body("GET"), []
+        for came in (b"1\r\na", b"\r\n2\r\nbc\r\n1\r\nd\r\n3\r\ne", b"", b"fg", b"\r\n00\r\n\r\n"):
+            wire.data_received(came)
+            pieces.append(await body.piece())
+        return [*pieces, str(stream.is_reusable).encode()]
+
+    # Those that are there as a whole are one piece; nobody waits for what is missing of the next.
+    assert asyncio.run(run()) == [b"a", b"bcd", b"e", b"fg", b"", b"True"]
+
+
+def test_however_many_chunks_have_come_a_piece_has_its_bound() -> None:
+    body = b"".join(b"%d," % number for number in range(30_000))
+    data = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in (b"a", body[:1000], body[1000:], b"b"))
+    pieces = read(CHUNKED + data + b"0\r\n\r\n")[1]
+    assert b"".join(pieces) == b"a" + body + b"b"
+    assert max(map(len, pieces)) <= PIECE_BYTES
+    small = b"".join(b"3\r\n%03d\r\n" % (number % 1000) for number in range(60_000))
+    pieces = read(CHUNKED + small + b"0\r\n\r\n")[1]
+    assert b"".join(pieces) == b"".join(b"%03d" % (number % 1000) for number in range(60_000))
+    assert max(map(len, pieces)) <= PIECE_BYTES
+    assert len(pieces) < 20
+
+
+def test_chunks_that_come_together_are_judged_as_they_are_alone() -> None:
+    plain = CHUNKED + b"1\r\na\r\n1\r\nb\r\n"
+    for broken in (b"1\nc\r\n", b"-1\r\nc\r\n", b"00000000000000001\r\nc\r\n", b"1\r\ncc0\r\n\r\n"):
+        with pytest.raises(BrokenBody):
+            read(plain + broken)
+    assert b"".join(read(plain + b"01;x=y\r\nc\r\n1\r\nd\r\n0\r\n\r\n")[1]) == b"abcd"
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from pathlib import Path
 
 import pytest
 
 from watchkeeper.aio.dial import dial_text
-from watchkeeper.aio.tls_dial import DialError, connect
+from watchkeeper.aio.tls_dial import DialError, connect, connect_unix
 
 
 def free_port() -> int:
@@ -24,6 +25,25 @@ def test_who_refuses_is_named_by_address() -> None:
     first = socket.getaddrinfo("localhost", port, type=socket.SOCK_STREAM)[0][4][0]
     place = f"[{first}]" if ":" in str(first) else first
     assert str(problem.value) == f"dial tcp {place}:{port}: connect: connection refused"
+
+
+def test_a_socket_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DialError) as problem:
+        asyncio.run(connect_unix(f"{tmp_path}/none"))
+    assert str(problem.value) == f"dial unix {tmp_path}/none: connect: no such file or directory"
+
+
+def test_the_system_finds_out_when_a_server_is_gone_without_a_word() -> None:
+    async def run() -> int:
+        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+        wire = await connect("127.0.0.1", server.sockets[0].getsockname()[1], None, None)
+        own: socket.socket = wire._transport.get_extra_info("socket")
+        found = own.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        wire.close()
+        server.close()
+        return found
+
+    assert asyncio.run(run()) == 1
 
 
 def test_a_name_without_an_address_is_told_as_it_is() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
@@ -14,7 +13,6 @@ from watchkeeper.client.config import ClientConfig
 from watchkeeper.client.dynamic import JSON_PATCH, STRATEGIC_PATCH
 from watchkeeper.client.errors import ClientError
 from watchkeeper.client.rest import RestClient
-from watchkeeper.client.transport import Transport
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionResource
 from watchkeeper.testing.clock import FastClock
@@ -267,8 +265,6 @@ def test_nobody_there_is_told_and_so_are_urls_that_are_none() -> None:
                 await rest.request("GET", "/")
 
     run(scenario())
-    with pytest.raises(ValueError, match="no URL"):
-        Transport("ftp://example.com")
 
 
 @pytest.mark.parametrize("beginning", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"])
@@ -316,15 +312,5 @@ def test_who_is_asked_to_stay_away_for_long_is_told_at_once() -> None:
             with pytest.raises(ApiError, match="later") as caught:
                 await rest.request("GET", "/")
         assert (caught.value.code, asked) == (429, 1)
-
-    run(scenario())
-
-
-def test_the_system_finds_out_when_the_server_is_gone_without_a_word(kit: Any) -> None:
-    async def scenario() -> None:
-        async with kit.rest() as rest:
-            await rest.request("GET", "/version")
-            sock = rest._transport._idle[0].writer.get_extra_info("socket")
-            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
 
     run(scenario())

@@ -14,6 +14,8 @@ _FREE_BYTES, _FREE_FACTOR = 16, 2
 """A chunk may come with so many bytes beside what it carries, and that times as many as it carries."""
 _MAX_EXCESS = 16 * 1024
 """So much more may all of them have: pieces of a byte each are fair, a body that is next to nothing of them is not."""
+_plain_chunk = re.compile(rb"\r\n([1-9A-Fa-f][0-9A-Fa-f]{0,6})\r\n").match
+"""The end of a chunk and the line before the next one, as servers that mean no harm write it."""
 _is_hexadecimal = re.compile(rb"[0-9A-Fa-f]+").fullmatch
 
 
@@ -54,6 +56,8 @@ class Body:
         if self.over:
             return b""
         try:
+            if self._chunked and not self._left:
+                return await self._next_chunks() or await self._next()
             return await self._next()
         except (EOFError, OSError) as problem:
             raise _broken(problem) from problem
@@ -109,6 +113,26 @@ class Body:
         self._left -= len(piece)
         self.over = self._left == 0 and not self._chunked
         return piece
+
+    async def _next_chunks(self) -> bytes:
+        """What all chunks carry that are there already, or will have come next; nothing if one needs a closer look.
+
+        A watch is a chunk an event, and a busy one has dozens of them at a time.
+        """
+        if self._first or self._excess:
+            return b""
+        await self._wire.begin()
+        held, end, chunks = self._wire.held, 0, []
+        while (line := _plain_chunk(held, end)) is not None:
+            start = line.end()
+            after = start + int(line[1], 16)
+            if after > len(held) or after > PIECE_BYTES:
+                break
+            chunks.append(held[start:after])
+            end = after
+        if end:
+            self._wire.take(end)
+        return b"".join(chunks)
 
     async def _next_chunk(self) -> int:
         """How long the next chunk is; 0 when all is over."""

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, transport_text
+from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, HttpStream, NoAnswer, transport_text
+from watchkeeper.aio.kept_streams import KeptStreams
 from watchkeeper.aio.tls_dial import DialError, connect
 
 _MAX_IDLE = 4
@@ -108,11 +109,10 @@ class JsonPoster:
         self._resolve = resolve
         self._headers = headers
         self._max_body = max_body
-        self._idle: list[HttpStream] = []
-        self._closed = False
+        self._kept = KeptStreams(_MAX_IDLE)
 
     def __repr__(self) -> str:
-        return f"<JsonPoster {self._shown}, {len(self._idle)} idle>"
+        return f"<JsonPoster {self._shown}, {len(self._kept)} idle>"
 
     async def post(self, body: bytes | None, *, timeout: float, query: str = "") -> HttpAnswer:
         """The answer to one POST; `timeout` in seconds covers all of it.
@@ -145,14 +145,11 @@ class JsonPoster:
 
     def close(self) -> None:
         """Close what is idle, and from now on each connection after its answer."""
-        self._closed = True
-        for stream in self._idle:
-            stream.close()
-        self._idle.clear()
+        self._kept.close()
 
     async def _answered(self, request: bytes, progress: _Progress) -> HttpAnswer:
         while True:
-            stream = self._kept() or await self._connect()
+            stream = self._kept.take() or await self._connect()
             try:
                 answer = await self._exchange(stream, request, progress)
             except NoAnswer:
@@ -164,22 +161,8 @@ class JsonPoster:
                 stream.close()
                 raise
             else:
-                self._keep(stream)
+                self._kept.keep(stream)
                 return answer
-
-    def _kept(self) -> HttpStream | None:
-        while self._idle:
-            stream = self._idle.pop()
-            if not stream.is_stale:
-                return stream
-            stream.close()
-        return None
-
-    def _keep(self, stream: HttpStream) -> None:
-        if self._closed or len(self._idle) >= _MAX_IDLE or not stream.is_reusable:
-            stream.close()
-        else:
-            self._idle.append(stream)
 
     async def _connect(self) -> HttpStream:
         host, port = self._host, self._port
@@ -200,7 +183,7 @@ class JsonPoster:
         body = await stream.body("POST").whole(self._max_body)
         if body is None:
             raise _Failed(f"the answer has more than {self._max_body} bytes")
-        return HttpAnswer(head.status, _first_of_each(head), body)
+        return HttpAnswer(head.status, head.by_name(), body)
 
     def _request(self, body: bytes | None, suffix: str) -> bytes:
         """A POST of a body; a GET without one."""
@@ -236,7 +219,3 @@ def _authorization_of(parts: SplitResult) -> str:
     name, _, password = user.partition(":")
     pair = f"{unquote(name)}:{unquote(password)}".encode()
     return f"Basic {base64.b64encode(pair).decode()}"
-
-
-def _first_of_each(head: Head) -> dict[str, str]:
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(head.headers)}

@@ -47,6 +47,10 @@ class Head(NamedTuple):
         """The first value of a header, empty when there is none."""
         return next((value for each, value in self.headers if each == name), b"")
 
+    def by_name(self) -> dict[str, str]:
+        """The headers by their names; of several of a name the first."""
+        return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(self.headers)}
+
     @property
     def is_interim(self) -> bool:
         """Whether another one follows that tells of the request."""

@@ -17,6 +17,7 @@ Whoever asks a server over HTTP/1.1 does so on an `HttpStream`. It holds these p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from watchkeeper.aio.http_body import Body, BrokenBody
@@ -26,6 +27,8 @@ from watchkeeper.aio.wire import PIECE_BYTES, TooLong, Wire
 
 MAX_HEAD_BYTES = 1 << 20
 """Go's client takes ten times as much: a head is parsed in one go, for which nobody else should have to wait."""
+
+_ends_value = re.compile(rb"[\r\n\0]").search
 
 
 class NoAnswer(Exception):
@@ -135,7 +138,7 @@ def request_head(method: str, target: str, headers: Iterable[tuple[bytes, bytes]
     """How a request begins. Raises ValueError, in the words of Go's client, for what may not stand there."""
     lines = [f"{method} {target} HTTP/1.1\r\n".encode("latin-1")]
     for name, value in headers:
-        if any(byte in value for byte in (b"\r", b"\n", b"\0")):
+        if _ends_value(value) is not None:
             raise ValueError(f'net/http: invalid header field value for "{canonical(name)}"')
         lines.append(b"%b: %b\r\n" % (name, value))
     return b"".join([*lines, b"\r\n"])

@@ -7,6 +7,7 @@ import ssl
 
 from watchkeeper.aio.certificate_names import MISMATCHES, name_problem
 from watchkeeper.aio.dial import addresses_of, dial_text
+from watchkeeper.aio.keep_alive import keep_alive
 from watchkeeper.aio.wire import Wire
 
 _PLAIN_HTTP = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"})
@@ -21,7 +22,10 @@ async def connect(host: str, port: int, context: ssl.SSLContext | None, server_n
     """Connect, with TLS if there is a context for it; the certificate must name `server_name`. Raises DialError."""
     try:
         loop = asyncio.get_running_loop()
-        return (await loop.create_connection(Wire, host, port, ssl=context, server_hostname=server_name))[1]
+        transport, wire = await loop.create_connection(Wire, host, port, ssl=context, server_hostname=server_name)
+        # A watch may be silent for long, and has to end when nobody is there any more.
+        keep_alive(transport.get_extra_info("socket"))
+        return wire
     except ssl.SSLCertVerificationError as problem:
         why = await _certificate_problem(problem, host, port, context, server_name or host)
         raise DialError(f"tls: failed to verify certificate: x509: {why}") from problem
@@ -36,6 +40,14 @@ async def connect(host: str, port: int, context: ssl.SSLContext | None, server_n
     except ValueError as problem:
         # No name that anybody could have.
         raise DialError(f"dial tcp: lookup {host}: no such host") from problem
+
+
+async def connect_unix(path: str) -> Wire:
+    """Connect to a socket in the file system. Raises DialError."""
+    try:
+        return (await asyncio.get_running_loop().create_unix_connection(Wire, path))[1]
+    except OSError as problem:
+        raise DialError(f"dial unix {path}: connect: {os_text(problem)}") from problem
 
 
 async def _tried(host: str) -> str:

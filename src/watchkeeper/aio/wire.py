@@ -42,6 +42,11 @@ class Wire(asyncio.Protocol):
         return f"<Wire {state}, {len(self._held)} bytes held>"
 
     @property
+    def held(self) -> bytearray:
+        """What has come and was not taken yet. It is for looking at only, until the next `take` or wait."""
+        return self._held
+
+    @property
     def is_idle(self) -> bool:
         """Whether it is open, all was sent, and nothing has come that was not taken."""
         return not (
@@ -55,11 +60,22 @@ class Wire(asyncio.Protocol):
         while not self._held:
             await self._more()
 
+    def take(self, count: int) -> bytes:
+        """What is there, up to so many bytes, without waiting."""
+        held = self._held
+        if count >= len(held):
+            taken = bytes(held)
+            held.clear()
+        else:
+            taken = bytes(memoryview(held)[:count])
+            del held[:count]
+        return taken
+
     async def line(self, most: int) -> bytes:
         """The next line with its end. Raises EOFError where it has none, TooLong for more than `most`, OSError."""
         while (end := self._held.find(b"\n", 0, most) + 1) == 0:
             await self._more(most)
-        return self._taken(end)
+        return self.take(end)
 
     async def paragraph(self, most: int, look: Callable[[bytes], object] | None = None) -> bytes:
         """The next lines with the first one that is empty, likewise.
@@ -73,7 +89,7 @@ class Wire(asyncio.Protocol):
                 look = None
             seen = max(len(self._held) - 2, 0)
             await self._more(most)
-        return self._taken(end)
+        return self.take(end)
 
     async def piece(self, most: int) -> bytes:
         """What there is, up to so many bytes, waiting when there is nothing; empty at the end. Raises OSError."""
@@ -81,13 +97,13 @@ class Wire(asyncio.Protocol):
             await self.begin()
         except EOFError:
             return b""
-        return self._taken(most)
+        return self.take(most)
 
     async def exactly(self, count: int) -> bytes:
         """So many bytes. Raises EOFError where there are less, OSError."""
         while len(self._held) < count:
             await self._more()
-        return self._taken(count)
+        return self.take(count)
 
     async def _more(self, most: int | None = None) -> None:
         """Wait until there is more, of what has no end yet and may have so many bytes."""
@@ -111,16 +127,6 @@ class Wire(asyncio.Protocol):
         end = held.find(b"\n\r\n", start, most) + 3
         bare = held.find(b"\n\n", start, end if end > 2 else most) + 2
         return bare if bare > 1 else end if end > 2 else 0
-
-    def _taken(self, count: int) -> bytes:
-        held = self._held
-        if count >= len(held):
-            taken = bytes(held)
-            held.clear()
-        else:
-            taken = bytes(held[:count])
-            del held[:count]
-        return taken
 
     # -- writing ---------------------------------------------------------------------------------------------------
 

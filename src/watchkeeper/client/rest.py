@@ -72,7 +72,7 @@ class RestClient:
 
     async def close(self) -> None:
         """Close its connections. Idempotent."""
-        await self._transport.close()
+        self._transport.close()
 
     async def request(
         self, method: str, path: str, *, query: Query = (), body: Json = None, content_type: str = JSON

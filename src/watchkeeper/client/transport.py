@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-import httptools
-
-from watchkeeper.aio.keep_alive import keep_alive
+from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, request_head
+from watchkeeper.aio.kept_streams import KeptStreams
+from watchkeeper.aio.tls_dial import DialError, connect, connect_unix
 from watchkeeper.client.errors import ClientError
 
 _MAX_IDLE = 16
-_READ_BYTES = 256 * 1024
 _PORTS = {"https": 443, "http": 80}
 
 
@@ -24,55 +23,8 @@ class Response:
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)
-    """By name in lower case."""
+    """By name in lower case; of several the first."""
     body: bytes = b""
-
-
-class _Parse:
-    """What httptools tells of one answer."""
-
-    def __init__(self) -> None:
-        self.parser = httptools.HttpResponseParser(self)
-        self.headers: dict[str, str] = {}
-        self.has_head = False
-        self.complete = False
-        self.pieces: list[bytes] = []
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
-
-    def on_headers_complete(self) -> None:
-        # 1xx answers are only announcements of the one that counts.
-        self.has_head = self.parser.get_status_code() >= 200
-
-    def on_body(self, data: bytes) -> None:
-        self.pieces.append(data)
-
-    def on_message_complete(self) -> None:
-        self.complete = self.has_head
-
-    @property
-    def ends_with_connection(self) -> bool:
-        """Whether nothing in its head says how long the body is."""
-        return "content-length" not in self.headers and "transfer-encoding" not in self.headers
-
-    @property
-    def leaves_open(self) -> bool:
-        """Whether the connection can carry another request afterwards."""
-        if self.ends_with_connection or self.parser.get_http_version() != "1.1":
-            return False
-        return self.headers.get("connection", "").lower() != "close"
-
-
-@dataclass(slots=True)
-class _Connection:
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    used: bool = False
-
-    @property
-    def is_alive(self) -> bool:
-        return not self.reader.at_eof() and not self.writer.is_closing()
 
 
 class Transport:
@@ -86,147 +38,118 @@ class Transport:
         if parts.scheme not in _PORTS or not parts.hostname:
             raise ValueError(f"{url!r} is no URL of a server")
         self._host, self._port = parts.hostname, parts.port or _PORTS[parts.scheme]
-        self._authority, self._prefix = parts.netloc, parts.path.rstrip("/")
+        self._authority, self._prefix = parts.netloc.encode("latin-1", "replace"), parts.path.rstrip("/")
         self._tls = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
         self._server_name = (server_name or self._host) if self._tls is not None else None
-        self._idle: list[_Connection] = []
-        self._closed = False
+        self._kept = KeptStreams(_MAX_IDLE)
 
     def __repr__(self) -> str:
-        return f"<Transport to {self.url}, {len(self._idle)} idle>"
+        return f"<Transport to {self.url}, {len(self._kept)} idle>"
 
     async def request(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> Response:
         """The whole answer to a request. Raises ClientError when none comes."""
-        connection, parse = await self._send(method, target, headers, body)
+        stream, head = await self._send(method, target, headers, body)
         try:
-            while not parse.complete:
-                await self.more(connection, parse)
+            whole = await stream.body(method).whole(sys.maxsize)
+        except BrokenBody as problem:
+            stream.close()
+            raise self.error(problem) from problem
         except BaseException:
-            connection.writer.close()
+            stream.close()
             raise
-        self.give_back(connection, parse)
-        return Response(parse.parser.get_status_code(), parse.headers, b"".join(parse.pieces))
+        self.give_back(stream)
+        return Response(head.status, head.by_name(), whole or b"")
 
     async def open(self, method: str, target: str, headers: Mapping[str, str]) -> Body:
         """The head of an answer, and its body as it comes. Raises ClientError. Close it."""
-        connection, parse = await self._send(method, target, headers, b"")
-        return Body(self, connection, parse)
+        stream, head = await self._send(method, target, headers, b"")
+        return Body(self, stream, head, method)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close what is idle; what is in use is closed when it is done. Idempotent."""
-        self._closed = True
-        while self._idle:
-            self._idle.pop().writer.close()
+        self._kept.close()
 
     # -- one exchange ---------------------------------------------------------------------------------------------
 
-    async def _send(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes
-    ) -> tuple[_Connection, _Parse]:
+    async def _send(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[HttpStream, Head]:
         """Send a request and read the head of the answer."""
-        lines = [f"{method} {self._prefix}{target} HTTP/1.1", f"Host: {self._authority}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        if body or method in ("POST", "PUT", "PATCH"):
-            lines.append(f"Content-Length: {len(body)}")
-        message = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
+        message = self._head(method, target, headers, body) + body
         while True:
-            connection = await self._connection()
-            parse = _Parse()
+            stream = self._kept.take() or await self._connect()
             try:
-                connection.writer.write(message)
-                await connection.writer.drain()
-                while not parse.has_head:
-                    await self.more(connection, parse)
-            except ClientError:
-                connection.writer.close()
+                stream.ask(message)
+                return stream, await stream.read_head()
+            except NoAnswer as problem:
+                stream.close()
                 # A kept connection may have been closed just now. Only what changes nothing is sent twice.
-                if connection.used and method == "GET" and not parse.headers:
-                    continue
-                raise
-            except OSError as problem:
-                connection.writer.close()
-                if connection.used and method == "GET":
-                    continue
-                raise self._error(problem) from problem
+                if not (stream.used and method == "GET"):
+                    raise self.error(problem) from problem
+            except BrokenHead as problem:
+                stream.close()
+                raise self.error(problem) from problem
             except BaseException:
-                connection.writer.close()
+                stream.close()
                 raise
-            return connection, parse
 
-    async def more(self, connection: _Connection, parse: _Parse) -> None:
-        """Read some more of an answer. Raises ClientError."""
+    def _head(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> bytes:
+        lines = [(b"Host", self._authority)]
+        lines += [
+            (name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in headers.items()
+        ]
+        if body or method in ("POST", "PUT", "PATCH"):
+            lines.append((b"Content-Length", b"%d" % len(body)))
         try:
-            data = await connection.reader.read(_READ_BYTES)
-            if data:
-                parse.parser.feed_data(data)
-            elif parse.has_head and parse.ends_with_connection:
-                parse.complete = True
-            else:
-                raise ClientError(f"{self.url}: the connection was closed before the answer was complete")
-        except (OSError, ssl.SSLError) as problem:
-            raise self._error(problem) from problem
-        except httptools.HttpParserError as problem:
-            raise ClientError(f"{self.url}: the answer is not HTTP: {problem}") from problem
+            return request_head(method, self._prefix + target, lines)
+        except ValueError as problem:
+            raise ClientError(f"{self.url}: {problem}") from problem
 
-    async def _connection(self) -> _Connection:
-        while self._idle:
-            kept = self._idle.pop()
-            if kept.is_alive:
-                return kept
-            kept.writer.close()
+    async def _connect(self) -> HttpStream:
         try:
             if self._socket:
-                return _Connection(*await asyncio.open_unix_connection(self._socket))
-            reader, writer = await asyncio.open_connection(
-                self._host, self._port, ssl=self._tls, server_hostname=self._server_name
-            )
-            # A watch may be silent for long, and has to end when nobody is there any more.
-            keep_alive(writer.get_extra_info("socket"))
-            return _Connection(reader, writer)
-        except (OSError, ssl.SSLError) as problem:
-            raise self._error(problem) from problem
+                return HttpStream(await connect_unix(self._socket))
+            return HttpStream(await connect(self._host, self._port, self._tls, self._server_name))
+        except DialError as problem:
+            raise ClientError(f"{self.url}: {problem}") from problem
 
-    def give_back(self, connection: _Connection, parse: _Parse) -> None:
+    def give_back(self, stream: HttpStream) -> None:
         """Keep a connection whose answer is complete, or close it."""
-        if self._closed or not parse.leaves_open or len(self._idle) >= _MAX_IDLE:
-            connection.writer.close()
-            return
-        connection.used = True
-        self._idle.append(connection)
+        self._kept.keep(stream)
 
-    def _error(self, problem: OSError) -> ClientError:
-        return ClientError(f"{self.url}: {problem.strerror or problem}")
+    def error(self, problem: NoAnswer | BrokenHead | BrokenBody) -> ClientError:
+        """What users are told of an answer that is none."""
+        if isinstance(problem.__cause__, EOFError):
+            return ClientError(f"{self.url}: the connection was closed before the answer was complete")
+        if isinstance(problem.__cause__, OSError):
+            return ClientError(f"{self.url}: {problem}")
+        return ClientError(f"{self.url}: the answer is not HTTP: {problem}")
 
 
 class Body:
     """An answer that is read piece by piece: `async for piece in body`. Raises ClientError."""
 
-    def __init__(self, transport: Transport, connection: _Connection, parse: _Parse) -> None:
-        self.status = parse.parser.get_status_code()
-        self.headers = parse.headers
+    def __init__(self, transport: Transport, stream: HttpStream, head: Head, method: str) -> None:
+        self.status = head.status
+        self.headers = head.by_name()
         self._transport = transport
-        self._connection = connection
-        self._parse = parse
+        self._stream = stream
+        self._body = stream.body(method)
         self._closed = False
 
     def __aiter__(self) -> Body:
         return self
 
     async def __anext__(self) -> bytes:
-        parse = self._parse
-        while not parse.pieces:
-            if parse.complete:
-                self.close()
-                raise StopAsyncIteration
-            await self._transport.more(self._connection, parse)
-        return parse.pieces.pop(0)
+        try:
+            piece = await self._body.piece()
+        except BrokenBody as problem:
+            raise self._transport.error(problem) from problem
+        if not piece:
+            self.close()
+            raise StopAsyncIteration
+        return piece
 
     def close(self) -> None:
         """Stop. What is left of the answer is not waited for. Synchronous and idempotent."""
-        if self._closed:
-            return
-        self._closed = True
-        if self._parse.complete:
-            self._transport.give_back(self._connection, self._parse)
-        else:
-            self._connection.writer.close()
+        if not self._closed:
+            self._closed = True
+            self._transport.give_back(self._stream)
