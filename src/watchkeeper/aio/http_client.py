@@ -123,6 +123,10 @@ class JsonPoster:
         """
         return await self._ask("Post", body, f"?{query}" if query else "", timeout)
 
+    def out_of_time(self, query: str) -> HttpError:
+        """What a POST fails with for which no time is left."""
+        return self._late("Post", f"?{query}")
+
     async def get(self, *, timeout: float) -> HttpAnswer:
         """The answer to one GET; `timeout` in seconds covers all of it. Raises HttpError."""
         return await self._ask("Get", None, "", timeout)
@@ -141,7 +145,10 @@ class JsonPoster:
         except TimeoutError:
             if progress.in_body:
                 raise BrokenAnswer("context deadline exceeded") from None
-            raise HttpError(f'{verb} "{self._shown}{suffix}": context deadline exceeded') from None
+            raise self._late(verb, suffix) from None
+
+    def _late(self, verb: str, suffix: str) -> HttpError:
+        return HttpError(f'{verb} "{self._shown}{suffix}": context deadline exceeded')
 
     def close(self) -> None:
         """Close what is idle, and from now on each connection after its answer."""

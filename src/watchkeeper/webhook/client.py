@@ -18,7 +18,6 @@ from watchkeeper.webhook.status import error_of
 _RETRIES = 10
 _KEEP_BODY = frozenset({307, 308})
 """What leads elsewhere with all that was sent; others are followed by a GET."""
-_TIMED_OUT = "context deadline exceeded"
 
 
 class WebhookError(Exception):
@@ -86,7 +85,7 @@ class Client:
             left = end - loop.time()
             await asyncio.sleep(min(wait, left))
             if wait >= left:
-                raise WebhookError(_TIMED_OUT)
+                raise WebhookError(str(self._poster.out_of_time(query)))
         else:
             answer = await self._send(body, query, end - loop.time())
         return _content(answer)

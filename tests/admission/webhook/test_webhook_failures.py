@@ -117,7 +117,8 @@ def test_a_webhook_is_asked_again_when_it_says_so(api: Any, hook: Any) -> None:
     assert len(hook.reviews) == 3
     hook.answers["/"] = lambda r: (429, b"", ("retry-after", "5"))
     begun = time.monotonic()
-    assert api.create("b", query="?timeout=10s").message == f"{FAILED}failed to call webhook: context deadline exceeded"
+    why = f'Post "https://127.0.0.1:{hook.port}/?timeout=2s": context deadline exceeded'
+    assert api.create("b", query="?timeout=10s").message == f"{FAILED}failed to call webhook: {why}"
     assert time.monotonic() - begun < 4.5
 
 
