@@ -337,3 +337,25 @@ def test_a_status_that_is_applied_beyond_what_is_kept_is_written_each_time_and_n
     assert again[1] > first[1]
     moved = applied(status={"count": 1}, spec={"free": {"a": 1}})
     assert applied(status={"count": 1}, spec={"free": {"a": 1}}) == moved
+
+
+def test_nobody_owns_fields_of_an_object_with_a_list_where_a_text_should_be(api: Any, kit: Any) -> None:
+    time_of_day = {"type": "string", "format": "date-time"}
+    times = {"type": "array", "items": time_of_day}
+    path = api.install(kit.version("v1", kit.obj(size=WHOLE, at=time_of_day, times=times)))
+    wrong: dict[str, dict[str, Any]] = {".spec.at": {"at": ["x"]}, ".spec.times[0]": {"times": [["x"]]}}
+    for number, (where, spec) in enumerate(wrong.items()):
+        a, b = f"a{number}", f"b{number}"
+        assert owners(api.call("POST", path, api.widget(a, spec))) == {}
+        assert owners(api.call("PATCH", f"{path}/{a}", {"spec": {"size": 1}}, MERGE)) == {}
+        assert owners(api.call("POST", path, api.widget(b, {"size": 1})))
+        assert owners(api.call("PATCH", f"{path}/{b}", {"spec": spec}, MERGE)) == {}
+        merged = apply(api, f"{path}/{a}", api.widget(a, {"size": 2}), "one")
+        why = f"{where}: expected any scalar, got &{{[x]}}"
+        words = (
+            "failed to create manager for existing fields: failed to convert new object (default/{}; {}) to smd typed"
+        )
+        gvk = f"{api.widget(a, {})['apiVersion']}, Kind=Widget"
+        assert (merged.status, merged.body["message"]) == (500, f"{words.format(a, gvk)}: {why}")
+        refused = apply(api, f"{path}/c", api.widget("c", spec), "one")
+        assert refused.body["message"] == f"failed to create typed patch object (/c; {gvk}): {why}"

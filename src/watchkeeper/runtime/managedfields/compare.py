@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from watchkeeper.runtime.managedfields.field_set import LEAF, SELF, FieldSet, ordered, recursive_difference, union
-from watchkeeper.runtime.managedfields.nodes import DeducedNode, ListNode, MapNode, Mismatch, Node, grouped
+from watchkeeper.runtime.managedfields.nodes import DeducedNode, ListNode, MapNode, Mismatch, Node, TextNode, grouped
 from watchkeeper.runtime.with_empties import WithEmpties, remembers_empties
 
 ABSENT: Any = object()
@@ -106,6 +106,8 @@ _CHANGED: _Difference = (LEAF, None)
 
 def _values(node: Node, old: Any, new: Any) -> _Difference:
     """The difference of two values that are not equal, both there."""
+    if node.__class__ is TextNode:
+        node.everything(new)
     if node.leaf or not (old or new):
         # Empty and null are leaves, too, so that the difference between them counts.
         return _CHANGED

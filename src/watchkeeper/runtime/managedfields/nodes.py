@@ -59,6 +59,36 @@ class WholeNode(Node):
         return LEAF
 
 
+class TextNode(WholeNode):
+    """What is owned as a whole and has texts in it for which validation takes lists, or is one.
+
+    Validation does so where texts have a format. Such values do not fit the types by which ownership is recorded.
+    """
+
+    __slots__ = ()
+
+    def everything(self, value: Any) -> FieldSet:
+        """A leaf. Raises Mismatch for a list in place of a text."""
+        assert self.schema is not None
+        if _has_list_for_text(self.schema, value):
+            raise Mismatch(f"expected any scalar, got {value}")
+        return LEAF
+
+
+def _has_list_for_text(schema: Schema, value: Any) -> bool:
+    if value.__class__ is list:
+        if schema.type is SchemaType.STRING:
+            return True
+        return schema.element is not None and any(_has_list_for_text(schema.element, item) for item in value)
+    if value.__class__ is dict:
+        for name, member in value.items():
+            field = schema.fields.get(name)
+            part = field.schema if field is not None else schema.element
+            if part is not None and _has_list_for_text(part, member):
+                return True
+    return False
+
+
 _Nested = tuple[tuple[str, str, Node], ...]
 _Plan = tuple[FieldSet, _Nested, FieldSet]
 """For a combination of fields: a map with them as leaves, (field, element, node) for those that may have fields in
@@ -143,7 +173,7 @@ class MapNode(Node):
         for name in sorted(names):
             node, element = self.child(name), f"f:{name}"
             leaves[element] = LEAF
-            if not node.leaf:
+            if not node.leaf or node.__class__ is TextNode:
                 nested.append((name, element, node))
         plan = ({SELF: LEAF, **leaves}, tuple(nested), leaves)
         if len(names) <= _MAX_REMEMBERED_FIELDS:
@@ -309,6 +339,15 @@ _FIELDS, _RAW = "fields", "object"
 are owned as a whole."""
 
 
+def _has_formatted_text(schema: Schema) -> bool:
+    if schema.type is SchemaType.STRING:
+        return schema.format != "" and not schema.go_type  # those of built-in types are decoded
+    parts = [field.schema for field in schema.fields.values()]
+    if schema.element is not None:
+        parts.append(schema.element)
+    return any(map(_has_formatted_text, parts))
+
+
 def _takes_any(schema: Schema) -> bool:
     kind = schema.type
     if kind is SchemaType.ANY:
@@ -323,7 +362,9 @@ def _takes_any(schema: Schema) -> bool:
 class NodeTable:
     """The nodes of related schemas."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, validated: bool = False) -> None:
+        """`validated`: whether values are not decoded by the schemas but validated, which tells less of their types."""
+        self._validated = validated
         self._nodes: dict[Schema, Node] = {}
         self._typed: set[Schema] = set()
         self.deduced = DeducedNode(self)
@@ -344,15 +385,18 @@ class NodeTable:
     def _make(self, schema: Schema) -> Node:
         kind = schema.type
         if kind is SchemaType.STRUCT or kind is SchemaType.MAP:
-            return WholeNode(self, schema) if schema.atomic else MapNode(self, schema)
+            return self._whole(schema) if schema.atomic else MapNode(self, schema)
         if kind is SchemaType.LIST:
             whole = schema.list_type is ListType.ATOMIC or schema.element is None
-            return WholeNode(self, schema) if whole else ListNode(self, schema)
+            return self._whole(schema) if whole else ListNode(self, schema)
         if kind is SchemaType.ANY:
             if schema.format == _RAW:
                 return WholeNode(self, schema)
             return MapNode(self, schema) if schema.format == _FIELDS else self.deduced
-        return WholeNode(self, schema)
+        return self._whole(schema)
+
+    def _whole(self, schema: Schema) -> Node:
+        return (TextNode if self._validated and _has_formatted_text(schema) else WholeNode)(self, schema)
 
     def is_untyped(self, schema: Schema | None) -> bool:
         """Whether there is a place in a type for values of any type."""

@@ -82,7 +82,7 @@ class Tracking:
         self._scheme = scheme
         self._at_hub = kind.gvk == kind.hub
         self._empty: Object | None = None
-        self.versions = Versions(scheme, kind, _BUILTIN_NODES if kind.builtin else NodeTable(), foreign)
+        self.versions = Versions(scheme, kind, _BUILTIN_NODES if kind.builtin else NodeTable(validated=True), foreign)
         self.updater = Updater(self.versions, filters)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from watchkeeper.meta.field import go_syntax
-from watchkeeper.runtime.managedfields.nodes import ListNode, MapNode, Mismatch, Node, WholeNode
+from watchkeeper.runtime.managedfields.nodes import ListNode, MapNode, Mismatch, Node, TextNode, WholeNode
 from watchkeeper.runtime.managedfields.path import element_text
 from watchkeeper.runtime.patch.strategic import go_value
 from watchkeeper.runtime.schema import Schema, SchemaType
@@ -59,7 +59,7 @@ class _Check:
         if value is None:
             return _NONE
         kind = node.__class__
-        if kind is WholeNode:
+        if kind is WholeNode or kind is TextNode:
             assert node.schema is not None
             return self._whole(node, node.schema, value)
         if kind is MapNode:
