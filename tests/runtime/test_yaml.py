@@ -43,6 +43,7 @@ def test_aliases_and_merges_are_copies() -> None:
 
 
 def test_only_the_first_document_counts() -> None:
+    assert load_yaml(b"%YAML 1.1\n---\na: 1\n...\n%YAML 1.2\n---\nb: 1\n") == {"a": 1}
     assert load_yaml(b"a: 1\n---\nb: 2\n") == {"a": 1}
     assert load_yaml(b"") is None
 
@@ -68,6 +69,8 @@ def test_fields_set_twice_are_told_with_their_lines_and_the_last_counts() -> Non
         (b"a:\n  b: >-\n    x\n   y\n", "yaml: line 3: did not find expected key"),
         (b"a: &x [*x]", "yaml: anchor 'x' value contains itself"),
         (b"a: *y", "yaml: unknown anchor 'y' referenced"),
+        (b"%YAML 1.2\n---\na: 1\n", "yaml: found incompatible YAML document"),
+        (b"# c\n%YAML 1.0\n---\na: 1\n", "yaml: line 1: found incompatible YAML document"),
         (b"a: .nan", "json: unsupported value: NaN"),
         (b"? [1, a, null]\n: 2", 'yaml: invalid map key: []interface {}{1, "a", interface {}(nil)}'),
         (b"? {a: 1e3}\n: 2", 'yaml: invalid map key: map[interface {}]interface {}{"a":1000}'),

@@ -76,6 +76,13 @@ def _line(event: Any) -> int:
     return found
 
 
+def _check_version(event: yaml.DocumentStartEvent) -> None:
+    """Refuse a document that says to be of another version than the one that go-yaml reads."""
+    if event.version not in (None, (1, 1)):
+        line = _line(event)
+        raise YamlError(f"yaml: {f'line {line}: ' if line else ''}found incompatible YAML document")
+
+
 class _Collection:
     """A mapping or sequence that is being read."""
 
@@ -126,6 +133,8 @@ class _Builder:
                 self._end()
             elif isinstance(event, yaml.AliasEvent):
                 self._alias(event)
+            elif isinstance(event, yaml.DocumentStartEvent):
+                _check_version(event)
             elif isinstance(event, yaml.DocumentEndEvent):
                 break
 
