@@ -59,3 +59,28 @@ def test_a_size_that_nothing_bounds_makes_the_cost_unbounded() -> None:
 )
 def test_functions_that_compare_all_items_cost_the_square_of_their_number(source: str, high: int) -> None:
     assert ENV.compile(source).estimate(sizes).high == high
+
+
+_LENGTHS = {"@keys": 10, "@values": 100, "long": 1000}
+DEEP = base_environment().extend({"self": t.map_of(t.STRING, t.list_of(t.map_of(t.STRING, t.DYN)))})
+
+
+@pytest.mark.parametrize(
+    ("source", "high"),
+    [
+        # A path of three steps has room for one more, which what is put behind it last takes: k is as long as v.
+        ("self.a[0].all(k, k.matches('a'))", 10),
+        ("self.a[0].all(k, v, k.matches('a'))", 19),
+        ("self.a[0].all(k, v, v.matches('a'))", 19),
+        ("self.a.all(x, x.all(k, v, k.matches('a')))", 23),
+        # What has been looked at keeps its size; the range of a loop is looked at last.
+        ("self.a[0].all(k, v, k + v.long == 'a' || k.matches('a'))", 132),
+        ("self.a[0].b.c.all(v, v.q.all(i, w, w == v.long))", 15010),
+        ("self.a[0].b.c.all(v, v.long.all(i, w, w == v.q))", 16),
+    ],
+)
+def test_paths_share_their_ends_as_slices_do_in_go(source: str, high: int) -> None:
+    def of(path: tuple[str, ...]) -> Span:
+        return Span(0, _LENGTHS.get(path[-1], 1))
+
+    assert DEEP.compile(source).estimate(of).high == high

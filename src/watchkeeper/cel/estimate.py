@@ -53,6 +53,35 @@ SizeOf = Callable[[Path], "Span | None"]
 """The size that a schema allows at a path such as ("self", "ports", "@items", "name")."""
 
 
+class _Steps:
+    """A path as Go holds it: a slice, which shares its array with others as long as that has room.
+
+    What is put behind two slices of one array lies in one place, so the later step takes the place of the earlier one.
+    The reference's estimates are affected by that: in `self.a[0].all(k, v, …)`, k has the size of v.
+    """
+
+    __slots__ = ("_array", "_length")
+
+    def __init__(self, array: list[str], length: int) -> None:
+        self._array = array
+        self._length = length
+
+    def then(self, step: str) -> _Steps:
+        """Go's append."""
+        array, length = self._array, self._length
+        if length == len(array):
+            array = [*array, *[""] * max(length, 1)]
+        array[length] = step
+        return _Steps(array, length + 1)
+
+    def path(self) -> Path:
+        """The steps as they are now."""
+        return tuple(self._array[: self._length])
+
+
+_NO_STEPS = _Steps([], 0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Entries:
     is_list: bool
@@ -67,7 +96,7 @@ class _Entries:
 
 @dataclass(frozen=True, slots=True)
 class _Variable:
-    path: Path
+    path: _Steps
     size: Span | None
     entries: _Entries | None
 
@@ -80,7 +109,7 @@ def estimate(node: Expr, size_of: SizeOf) -> Span:
 class _Estimator:
     def __init__(self, size_of: SizeOf) -> None:
         self.size_of = size_of
-        self.paths: dict[int, Path] = {}
+        self.paths: dict[int, _Steps] = {}
         self.sizes: dict[int, Span] = {}
         self.entries: dict[int, _Entries] = {}
         self.locals: dict[str, list[_Variable]] = {}
@@ -110,7 +139,7 @@ class _Estimator:
 
     def cost_ident(self, node: Ident) -> Span:
         variable = self.local(node.name)
-        self.paths[id(node)] = variable.path if variable is not None else (node.name,)
+        self.paths[id(node)] = variable.path if variable is not None else _NO_STEPS.then(node.name)
         return ONE
 
     def cost_select(self, node: Select) -> Span:
@@ -122,7 +151,7 @@ class _Estimator:
             return total
         if node.operand.type.kind in (Kind.MAP, Kind.STRUCT, Kind.PARAM):
             total += ONE
-        self.paths[id(node)] = (*self.path(node.operand), node.field)
+        self.paths[id(node)] = self.path(node.operand).then(node.field)
         return total
 
     def cost_call(self, node: Call) -> Span:
@@ -130,8 +159,8 @@ class _Estimator:
             total = ONE + self.cost(node.args[0])
             self.copy_sizes(node, node.args[0])
             return total
-        arg_costs = [self.cost(arg) for arg in node.args]
-        total = self.cost(node.target) if node.target is not None else NOTHING
+        arg_costs = [self.cost_operand(arg) for arg in node.args]
+        total = self.cost_operand(node.target) if node.target is not None else NOTHING
         worst = Span(UNLIMITED, 0)
         result: Span | None = None
         for overload_id in node.overloads:
@@ -143,12 +172,18 @@ class _Estimator:
                 entries = self.entries_of(node.args[0])
                 result = entries.value if entries is not None else None
                 step = "@items" if overload_id == "index_list" else "@values"
-                self.paths[id(node)] = (*self.path(node.args[0]), step)
+                self.paths[id(node)] = self.path(node.args[0]).then(step)
             if result is None:
                 result = self.size(node)
         if result is not None:
             self.sizes[id(node)] = result
         return total + worst
+
+    def cost_operand(self, node: Expr) -> Span:
+        """The cost of an operand, whose size is looked up before the next one can change the path to it."""
+        cost = self.cost(node)
+        self.size(node)
+        return cost
 
     def overload_cost(self, node: Call, overload_id: str, arg_costs: list[Span]) -> tuple[Span, Span | None]:
         evaluated = sum(arg_costs, NOTHING)
@@ -254,14 +289,15 @@ class _Estimator:
         entries = self.entries_of(node.range)
         is_list = entries.is_list if entries is not None else node.range.type.kind is Kind.LIST
         path = self.path(node.range)
-        key = _Variable((*path, "@indices" if is_list else "@keys"), entries.key if entries else None, None)
-        value = _Variable((*path, "@items" if is_list else "@values"), entries.value if entries else None, None)
-        if node.var2:
-            self.push(node.var, key)
-            self.push(node.var2, value)
-            return [node.var, node.var2]
-        self.push(node.var, value if is_list else key)
-        return [node.var]
+        keys, values = ("@indices", "@items") if is_list else ("@keys", "@values")
+        if node.var2 or not is_list:
+            self.push(node.var, _Variable(path.then(keys), entries.key if entries else None, None))
+        else:
+            self.push(node.var, _Variable(path.then(values), entries.value if entries else None, None))
+        if not node.var2:
+            return [node.var]
+        self.push(node.var2, _Variable(path.then(values), entries.value if entries else None, None))
+        return [node.var, node.var2]
 
     def push(self, name: str, variable: _Variable) -> None:
         self.locals.setdefault(name, []).append(variable)
@@ -281,12 +317,12 @@ class _Estimator:
         if entries is not None:
             self.entries[id(to)] = entries
 
-    def path(self, node: Expr) -> Path:
+    def path(self, node: Expr) -> _Steps:
         if isinstance(node, Ident):
             variable = self.local(node.name)
             if variable is not None:
                 return variable.path
-        return self.paths.get(id(node), ())
+        return self.paths.get(id(node), _NO_STEPS)
 
     def known(self, node: Expr) -> Span:
         return self.size(node) or UNKNOWN
@@ -295,7 +331,7 @@ class _Estimator:
         found = self.sizes.get(id(node)) or _literal_size(node)
         if found is not None:
             return found
-        path = self.path(node)
+        path = self.path(node).path()
         if path and path[0] != ACCUMULATOR:
             allowed = self.size_of(path)
             if allowed is not None:
@@ -311,7 +347,7 @@ class _Estimator:
 
     def element_size(self, node: Expr) -> Span:
         """The size of the items of a list."""
-        path = self.path(node)
+        path = self.path(node).path()
         return (self.size_of((*path, "@items")) if path else None) or UNKNOWN
 
     def entries_of(self, node: Expr) -> _Entries | None:
