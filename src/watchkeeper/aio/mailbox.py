@@ -26,6 +26,7 @@ class Mailbox(Generic[T]):
         self.closed = False
         """Whether nothing can be put any more."""
         self._waiter: asyncio.Future[None] | None = None
+        """Of whoever waits; one that is done is nobody's any more."""
         self._error: BaseException | None = None
 
     def __repr__(self) -> str:
@@ -56,13 +57,10 @@ class Mailbox(Generic[T]):
         while not self.items:
             if self._error is not None:
                 raise self._error.with_traceback(None)
-            if self._waiter is not None:
+            if self._waiter is not None and not self._waiter.done():
                 raise RuntimeError("a mailbox has one consumer, and it is already waiting")
             self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
+            await self._waiter
         return self.items.popleft()
 
     def close(self, error: BaseException, *, discard: bool = False) -> None:

@@ -29,6 +29,7 @@ class Wire(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, None)  # until `connection_made`, which is before anybody has it
         self._held = bytearray()
         self._waiter: asyncio.Future[None] | None = None
+        """Of whoever waits; one that is done is nobody's any more."""
         self._paused = False
         self._ended = False
         self._lost = False
@@ -115,10 +116,7 @@ class Wire(asyncio.Protocol):
             self._paused = False
             self._transport.resume_reading()
         self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        await self._waiter
 
     def _paragraph_end(self, start: int, most: int) -> int:
         held = self._held

@@ -79,6 +79,7 @@ class Exchange:
         self._chunked = False
         self._left = 0
         self._waiter: asyncio.Future[None] | None = None
+        """Of whoever waits; one that is done is nobody's any more."""
         self._socket: WebSocket | Tunnel | None = None
 
     def __repr__(self) -> str:
@@ -141,10 +142,7 @@ class Exchange:
                 break
             self._connection.resume_reading()
             self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
+            await self._waiter
         if self.disconnected or self.complete:
             return {"type": "http.disconnect"}
         chunks, self._body = self._body, []

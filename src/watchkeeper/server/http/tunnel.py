@@ -21,6 +21,7 @@ class Tunnel:
         self._pieces: list[bytes] = []
         self._size = 0
         self._waiter: asyncio.Future[None] | None = None
+        """Of whoever waits; one that is done is nobody's any more."""
         self.closed = False
 
     def __repr__(self) -> str:
@@ -31,10 +32,7 @@ class Tunnel:
         while not self._pieces and not self.closed:
             self._connection.resume_reading()
             self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
+            await self._waiter
         pieces, self._pieces, self._size = self._pieces, [], 0
         return b"".join(pieces)
 

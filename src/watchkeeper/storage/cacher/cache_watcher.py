@@ -66,6 +66,7 @@ class CacheWatcher:
         self._starting = bool(initial) or mark is not None
         self._on_close = on_close
         self._waiter: asyncio.Future[None] | None = None
+        """Of whoever waits; one that is done is nobody's any more."""
         self._delivery = delivery
         self._take: Callable[[list[WatchEvent]], bool] | None = None
         self.after = after
@@ -128,10 +129,7 @@ class CacheWatcher:
                 self.close()
             else:
                 self._waiter = asyncio.get_running_loop().create_future()
-                try:
-                    await self._waiter
-                finally:
-                    self._waiter = None
+                await self._waiter
         return []
 
     def _take_queued(self, max_events: int) -> list[WatchEvent]:
