@@ -7,13 +7,13 @@ import itertools
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
@@ -149,20 +149,11 @@ def obj(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-def eventually(holds: Callable[[], Any], seconds: float = 10.0) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
-
-
 class Kit:
     """What tests need besides the client."""
 
     version = staticmethod(version)
     obj = staticmethod(obj)
-    eventually = staticmethod(eventually)
     split = staticmethod(urlsplit)
 
 

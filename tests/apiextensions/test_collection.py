@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.waiting import eventually
+
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = "application/merge-patch+json"
 
@@ -26,14 +28,14 @@ def test_dependents_of_a_kind_that_is_new_or_has_changed_go_with_their_owner(api
     owner = api.call("POST", path, api.widget("owner")).body
     assert api.call("POST", path, owned(api, "dependent", owner)).status == 201
     assert api.call("DELETE", f"{path}/owner").status == 200
-    kit.eventually(lambda: api.call("GET", f"{path}/dependent").status == 404)
+    eventually(lambda: api.call("GET", f"{path}/dependent").status == 404)
 
     changed = {"spec": {"versions": [kit.version(spec=kit.obj(size={"type": "integer"}))]}}
     assert api.call("PATCH", f"{DEFINITIONS}/widgets.{api.group}", changed, MERGE).status == 200
     owner = api.call("POST", path, api.widget("owner")).body
     assert api.call("POST", path, owned(api, "dependent", owner)).status == 201
     assert api.call("DELETE", f"{path}/owner").status == 200
-    kit.eventually(lambda: api.call("GET", f"{path}/dependent").status == 404)
+    eventually(lambda: api.call("GET", f"{path}/dependent").status == 404)
 
 
 def test_owners_may_be_named_at_any_version(api: Any, kit: Any) -> None:
@@ -47,8 +49,8 @@ def test_owners_may_be_named_at_any_version(api: Any, kit: Any) -> None:
         stray = api.widget("stray")
         stray["metadata"]["ownerReferences"] = [{**dependent["metadata"]["ownerReferences"][0], "uid": "another"}]
         assert api.call("POST", path, stray).status == 201
-        kit.eventually(lambda: api.call("GET", f"{path}/stray").status == 404)
+        eventually(lambda: api.call("GET", f"{path}/stray").status == 404)
         assert api.call("GET", f"{path}/dependent").status == 200
         assert api.call("DELETE", f"{path}/owner?propagationPolicy={policy}").status == 200
-        kit.eventually(lambda: api.call("GET", f"{path}/dependent").status == 404)
-        kit.eventually(lambda: api.call("GET", f"{path}/owner").status == 404)
+        eventually(lambda: api.call("GET", f"{path}/dependent").status == 404)
+        eventually(lambda: api.call("GET", f"{path}/owner").status == 404)

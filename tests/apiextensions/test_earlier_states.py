@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from watchkeeper.client.kubeconfig import load_config
 from watchkeeper.client.rest import RestClient
@@ -52,12 +53,6 @@ def defaulted(obj: Object) -> None:
     obj["spec"]["versions"] = [version("v1", properties=n), version("v2", properties=n)]
 
 
-async def eventually(holds: Callable[[], Any]) -> None:
-    async with asyncio.timeout(10):
-        while not holds():
-            await asyncio.sleep(0.01)
-
-
 async def names(resource: ServedResource) -> list[str]:
     found = await resource.scope.store.list(Context(user=LOOPBACK, namespace=""), ListOptions())
     return [item.key.rpartition("/")[2] for item in found.items]
@@ -76,9 +71,9 @@ def test_an_earlier_state_that_was_never_asked_before_leaves_nothing_behind(
                 return served.find("a.example.io", "v2", "widgets")
 
             await rest.request("POST", DEFINITIONS, body=copy.deepcopy(DEFINITION))
-            await eventually(found)
+            await until(found)
             widget = {"apiVersion": "a.example.io/v1", "kind": "Widget", "metadata": {"name": "a"}}
-            await eventually(lambda: server.assembly.custom.controller.is_established(NAME))
+            await until(lambda: server.assembly.custom.controller.is_established(NAME))
             await rest.request("POST", "/apis/a.example.io/v1/namespaces/default/widgets", body=widget)
             earlier = found()
             assert earlier is not None
@@ -89,7 +84,7 @@ def test_an_earlier_state_that_was_never_asked_before_leaves_nothing_behind(
                 definition = await rest.request("GET", f"{DEFINITIONS}/{NAME}")
                 change(definition)
                 await rest.request("PUT", f"{DEFINITIONS}/{NAME}", body=definition)
-            await eventually(lambda: found() is not earlier if change else found() is None)
+            await until(lambda: found() is not earlier if change else found() is None)
             kind = earlier.info.kind
             if now := found():
                 assert now.scope.kind is scheme.kind(kind)

@@ -7,6 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from tests.waiting import eventually
+
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
@@ -44,10 +46,10 @@ def test_each_of_many_definitions_can_be_used_at_once(apis: Any, kit: Any) -> No
         path = api.install(kit.version())
         with api.watch(path) as events:
             api.call("POST", path, api.widget("first", {"n": 1}))
-            kit.eventually(lambda: events.events, seconds=1.0)
+            eventually(lambda: events.events, seconds=1.0)
             kept = api.call("GET", path).body["items"]
             deleted = api.call("DELETE", f"{DEFINITIONS}/widgets.{api.group}")
-            kit.eventually(events.ended.is_set)
+            eventually(events.ended.is_set)
             return (len(kept), deleted.status, *[e["type"] for e in events.events])
 
     with ThreadPoolExecutor(8) as pool:
@@ -64,16 +66,16 @@ def test_a_schema_that_only_validates_otherwise_takes_effect_and_ends_watches_a_
         api.call("POST", path, api.widget("a", {"size": 9}))
         stricter = kit.version(spec=kit.obj(size={"type": "integer", "maximum": 5}))
         assert api.call("PATCH", f"{DEFINITIONS}/{name}", {"spec": {"versions": [stricter]}}, MERGE).status == 200
-        kit.eventually(lambda: api.call("POST", path, api.widget("b", {"size": 9})).status == 422)
+        eventually(lambda: api.call("POST", path, api.widget("b", {"size": 9})).status == 422)
         assert api.call("POST", path, api.widget("c", {"size": 5})).status == 201
         api.call("PATCH", f"{path}/a", {"metadata": {"labels": {"x": "y"}}}, MERGE)
-        kit.eventually(lambda: events.events[-1]["type"] == "MODIFIED")
+        eventually(lambda: events.events[-1]["type"] == "MODIFIED")
         assert events.events[-1]["object"]["spec"] == {"size": 9}, "an unchanged field is not held against the update"
         assert not events.ended.is_set()
         with api.watch(path) as later:
-            kit.eventually(events.ended.is_set)
+            eventually(events.ended.is_set)
             assert api.call("POST", path, api.widget("d", {"size": 1})).status == 201
-            kit.eventually(lambda: later.events[-1]["object"]["metadata"]["name"] == "d")
+            eventually(lambda: later.events[-1]["object"]["metadata"]["name"] == "d")
             assert not later.ended.is_set()
 
 
@@ -89,7 +91,7 @@ def test_what_is_said_about_a_definition_besides_its_spec_leaves_watches_open(ap
         assert api.call("PATCH", f"{DEFINITIONS}/{name}/status", status, MERGE).status == 200
         time.sleep(1.3)
         api.call("POST", path, api.widget("a", {"n": 1}))
-        kit.eventually(lambda: [e["type"] for e in events.events] == ["ADDED"])
+        eventually(lambda: [e["type"] for e in events.events] == ["ADDED"])
         assert not events.ended.is_set()
 
 
@@ -99,8 +101,8 @@ def test_a_default_that_comes_later_shows_in_what_was_stored_before(api: Any, ki
     more = kit.version(spec=kit.obj(size={"type": "integer"}, level={"type": "string", "default": "Low"}))
     with api.watch(path) as events:
         api.call("PATCH", f"{DEFINITIONS}/widgets.{api.group}", {"spec": {"versions": [more]}}, MERGE)
-        kit.eventually(lambda: api.call("GET", f"{path}/a").body["spec"] == {"size": 1, "level": "Low"})
-        kit.eventually(events.ended.is_set)
+        eventually(lambda: api.call("GET", f"{path}/a").body["spec"] == {"size": 1, "level": "Low"})
+        eventually(events.ended.is_set)
 
 
 def test_status_is_written_through_its_subresource_only(api: Any, kit: Any) -> None:
@@ -214,7 +216,7 @@ def test_a_definition_goes_with_its_objects_and_ends_their_watches(api: Any, kit
         events.wait(2)
         deleted = api.call("DELETE", f"{DEFINITIONS}/{name}").body
         assert deleted["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
-        kit.eventually(lambda: api.call("GET", f"{path}/free").status == 404)
+        eventually(lambda: api.call("GET", f"{path}/free").status == 404)
         refused = api.call("POST", path, api.widget("late", {}))
         assert refused.status == 403
         assert "create not allowed while custom resource definition is terminating" in refused.body["message"]
@@ -224,8 +226,8 @@ def test_a_definition_goes_with_its_objects_and_ends_their_watches(api: Any, kit
         document = api.call("GET", f"/openapi/v3/apis/{api.group}/v1").body["paths"]
         assert {"post", "delete"} <= document[path.replace("/default/", "/{namespace}/")].keys()
         api.call("PATCH", f"{path}/held", {"metadata": {"finalizers": None}}, MERGE)
-        kit.eventually(lambda: api.call("GET", f"{DEFINITIONS}/{name}").status == 404)
-        kit.eventually(events.ended.is_set)
+        eventually(lambda: api.call("GET", f"{DEFINITIONS}/{name}").status == 404)
+        eventually(events.ended.is_set)
         assert [e["type"] for e in events.events].count("DELETED") == 2
     answer = api.call("GET", path)
     assert (answer.status, answer.text) == (404, "404 page not found\n")
@@ -238,12 +240,12 @@ def test_names_belong_to_who_had_them_first_until_they_are_given_back(api: Any, 
     second = api.definition(kit.version(), plural="wheels", names={"plural": "wheels", "kind": "Widget"})
     api.call("POST", DEFINITIONS, second)
     name = f"wheels.{api.group}"
-    kit.eventually(lambda: api.has_condition(name, "NamesAccepted", "False"))
+    eventually(lambda: api.has_condition(name, "NamesAccepted", "False"))
     conditions = api.call("GET", f"{DEFINITIONS}/{name}").body["status"]["conditions"]
     assert conditions[0]["message"] == '"WidgetList" is already in use'
     assert api.call("GET", api.path(plural="wheels")).status == 404
     api.call("DELETE", f"{DEFINITIONS}/widgets.{api.group}")
-    kit.eventually(lambda: api.has_condition(name, "Established"))
+    eventually(lambda: api.has_condition(name, "Established"))
     assert api.call("GET", api.path(plural="wheels")).status == 200
 
 
@@ -259,7 +261,7 @@ def test_discovery_and_openapi_tell_of_custom_resources(api: Any, kit: Any) -> N
     name = ".".join([*reversed(api.group.split(".")), "v1", "Widget"])
     assert "spec" in document["components"]["schemas"][name]["properties"]
     api.call("DELETE", f"{DEFINITIONS}/widgets.{api.group}")
-    kit.eventually(lambda: api.call("GET", f"/apis/{api.group}").status == 404)
+    eventually(lambda: api.call("GET", f"/apis/{api.group}").status == 404)
 
 
 def test_tables_show_the_columns_that_the_definition_names(api: Any, kit: Any) -> None:
@@ -298,7 +300,7 @@ def test_a_definition_in_a_group_of_the_server_takes_nothing_from_what_is_built_
         definition["metadata"]["annotations"] = approved
         name = f"{plural}.{group}"
         assert api.call("POST", DEFINITIONS, definition).status == 201
-        kit.eventually(lambda: api.has_condition(name, "Established"))
+        eventually(lambda: api.has_condition(name, "Established"))
         return f"{DEFINITIONS}/{name}"
 
     policy = {"metadata": {"name": "kept"}, "spec": {"podSelector": {}}}
@@ -313,7 +315,7 @@ def test_a_definition_in_a_group_of_the_server_takes_nothing_from_what_is_built_
     assert api.call("POST", api.path("v2"), api.widget("w", {}, "v2")).status == 201
     for path in made:
         assert api.call("DELETE", path).status == 200
-    kit.eventually(lambda: all(api.call("GET", path).status == 404 for path in made))
+    eventually(lambda: all(api.call("GET", path).status == 404 for path in made))
     assert api.call("GET", f"/apis/{group}").body == before
     assert api.call("DELETE", f"{policies}/kept").status == 200
 
@@ -355,7 +357,7 @@ def test_discovery_and_openapi_answer_while_definitions_come_and_go(apis: Any, k
     assert set(seen) == {200}
     for each, plurals in zip(others, kept, strict=True):
         path = f"/apis/{each.group}/v1"
-        kit.eventually(lambda p=path, k=plurals: {r["name"] for r in api.call("GET", p).body["resources"]} == k)
+        eventually(lambda p=path, k=plurals: {r["name"] for r in api.call("GET", p).body["resources"]} == k)
         document = api.call("GET", f"/openapi/v3{path}").body
         assert {p.rsplit("/", 1)[1] for p in document["paths"] if "{" not in p} == plurals
 
@@ -378,7 +380,7 @@ def test_rules_tell_of_values_that_fit_another_schema(api: Any, kit: Any) -> Non
     changed = api.definition(kit.version(spec=kit.obj(n={"type": "integer"} | positive, other={"type": "integer"})))
     definition = f"{DEFINITIONS}/widgets.{api.group}"
     api.call("PATCH", definition, {"spec": changed["spec"]}, MERGE)
-    kit.eventually(lambda: api.call("POST", f"{path}?dryRun=All", api.widget("b", {"n": "x"})).status == 422)
+    eventually(lambda: api.call("POST", f"{path}?dryRun=All", api.widget("b", {"n": "x"})).status == 422)
     answer = api.call("PATCH", f"{path}/a", {"spec": {"other": 1}}, MERGE)
     assert [c["message"] for c in answer.body["details"]["causes"]] == [
         'Invalid value: "integer": invalid data, expected int, got string evaluating rule: self > 0'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+from tests.waiting import eventually
 
 from watchkeeper.apiextensions.serving.codec import CustomCodec
 from watchkeeper.apiextensions.serving.version import CompiledVersion
@@ -70,7 +71,7 @@ def test_the_defaults_of_the_storage_version_are_not_stored_with_what_was_sent_a
     assert tried.body["spec"] == {"v1": True, "v2": True}
     definition = f"{DEFINITIONS}/widgets.{api.group}"
     assert api.call("PATCH", definition, {"spec": {"versions": versions(storage_default=False)}}, MERGE).status == 200
-    kit.eventually(lambda: api.call("GET", f"{path}/a").body["spec"] == {"v1": True})
+    eventually(lambda: api.call("GET", f"{path}/a").body["spec"] == {"v1": True})
 
 
 def test_a_resource_within_that_has_something_else_for_metadata_is_told_at_each_version(api: Any, kit: Any) -> None:
@@ -86,7 +87,7 @@ def test_a_resource_within_that_has_something_else_for_metadata_is_told_at_each_
     definition = f"{DEFINITIONS}/widgets.{api.group}"
     embedded = {"spec": {"versions": versions(**{"x-kubernetes-embedded-resource": True})}}
     assert api.call("PATCH", definition, embedded, MERGE).status == 200
-    kit.eventually(lambda: api.call("GET", f"{api.path('v2')}/a").status == 500)
+    eventually(lambda: api.call("GET", f"{api.path('v2')}/a").status == 500)
     why = "spec.metadata: Invalid value: [1]: json: cannot unmarshal array into Go value of type v1.ObjectMeta"
     for version in ("v1", "v2"):
         found = api.call("GET", f"{api.path(version)}/a").body
@@ -103,10 +104,8 @@ def test_what_only_an_older_version_knows_is_shown_there_until_the_object_is_wri
     made = api.call("POST", one, api.widget("a", spec)).body
     definition = f"{DEFINITIONS}/widgets.{api.group}"
     assert api.call("PATCH", definition, {"spec": {"versions": versions("v2")}}, MERGE).status == 200
-    kit.eventually(lambda: api.call("GET", definition).body["status"]["storedVersions"] == ["v1", "v2"])
-    kit.eventually(
-        lambda: api.call("POST", f"{two}?dryRun=All", api.widget("b", spec, "v2")).body["spec"] == {"size": 1}
-    )
+    eventually(lambda: api.call("GET", definition).body["status"]["storedVersions"] == ["v1", "v2"])
+    eventually(lambda: api.call("POST", f"{two}?dryRun=All", api.widget("b", spec, "v2")).body["spec"] == {"size": 1})
     assert api.call("GET", f"{one}/a").body["spec"] == spec
     assert [item["spec"] for item in api.call("GET", one).body["items"]] == [spec]
     found = api.call("GET", f"{two}/a").body

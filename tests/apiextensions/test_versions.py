@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.apiextensions.serving.build import compile_version
 from watchkeeper.apiextensions.serving.defined import read_defined
@@ -163,7 +164,7 @@ def test_the_storage_version_can_change_and_old_objects_still_read(api: Any, kit
     stored = api.call("GET", name).body["status"]["storedVersions"]
     assert stored == ["v1", "v2"]
     for version in ("v1", "v2"):
-        kit.eventually(lambda v=version: api.call("GET", f"{api.path(v)}/a").body.get("spec") == {"size": 1})
+        eventually(lambda v=version: api.call("GET", f"{api.path(v)}/a").body.get("spec") == {"size": 1})
     before = api.call("GET", f"{api.path('v2')}/a").body["metadata"]["resourceVersion"]
     rewritten = api.call("PUT", f"{api.path('v2')}/a", api.call("GET", f"{api.path('v2')}/a").body)
     assert rewritten.body["metadata"]["resourceVersion"] != before, "a rewrite brings it to the storage version"
@@ -499,7 +500,7 @@ def test_objects_of_an_older_version_are_converted_by_the_webhook_after_the_stor
     versions = [{**old, "storage": False}, {**new, "storage": True}]
     api.call("PATCH", f"{DEFINITIONS}/widgets.{api.group}", {"spec": {"versions": versions}}, MERGE)
     two = api.path("v2")
-    kit.eventually(lambda: api.call("POST", two, api.widget("b", {"first": "A", "last": "B"}, "v2")).status == 201)
+    eventually(lambda: api.call("POST", two, api.widget("b", {"first": "A", "last": "B"}, "v2")).status == 201)
     assert [i["spec"] for i in api.call("GET", two).body["items"]] == [
         {"first": "Ada", "last": "Lovelace"},
         {"first": "A", "last": "B"},
@@ -531,10 +532,10 @@ def test_objects_at_a_version_that_has_gone_cannot_be_read_until_it_is_back(api:
     api.call("POST", api.path("v1"), api.widget("old", {"n": 1}))
     old, new = {**old, "storage": False}, {**new, "storage": True}
     set_versions(old, new)
-    kit.eventually(lambda: api.call("GET", definition).body["status"]["storedVersions"] == ["v1", "v2"])
+    eventually(lambda: api.call("GET", definition).body["status"]["storedVersions"] == ["v1", "v2"])
     api.call("PATCH", f"{definition}/status", {"status": {"storedVersions": ["v2"]}}, MERGE)
     set_versions(new)
-    kit.eventually(lambda: api.call("GET", api.path("v1")).status == 404)
+    eventually(lambda: api.call("GET", api.path("v1")).status == 404)
     text = f"request to convert CR from an invalid group/version: {api.group}/v1"
     for method, path in (("GET", "/old"), ("GET", ""), ("DELETE", "/old"), ("DELETE", "")):
         answer = api.call(method, api.path("v2") + path)
@@ -542,5 +543,5 @@ def test_objects_at_a_version_that_has_gone_cannot_be_read_until_it_is_back(api:
     assert api.call("POST", api.path("v2"), api.widget("new", {"n": 2}, "v2")).status == 201
     assert api.call("GET", f"{api.path('v2')}/new").body["spec"] == {"n": 2}
     set_versions(old, new)
-    kit.eventually(lambda: api.call("GET", api.path("v1")).status == 200)
+    eventually(lambda: api.call("GET", api.path("v1")).status == 200)
     assert api.call("GET", f"{api.path('v2')}/old").body["spec"] == {"n": 1}

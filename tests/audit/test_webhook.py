@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from watchkeeper.audit import sinks
 from watchkeeper.audit.sinks import AllSinks, Sink, Truncating
@@ -43,12 +44,6 @@ class Target:
 def event(name: str, **fields: Any) -> bytes:
     head = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": name}
     return json.dumps({**head, **fields}, separators=(",", ":")).encode() + b"\n"
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 def run(test: Callable[[Target], Awaitable[None]]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,17 +14,8 @@ from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 
 
-async def eventually(holds: Callable[[], Any], seconds: float = 10.0) -> None:
-    """Wait until something holds."""
-    async with asyncio.timeout(seconds):
-        while not holds():
-            await asyncio.sleep(0.005)
-
-
 class Kit:
     """What tests of the client need."""
-
-    eventually = staticmethod(eventually)
 
     def __init__(self, handle: Handle) -> None:
         self.handle = handle

@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from watchkeeper.aio.backoff import Backoff
 from watchkeeper.aio.mailbox import Mailbox
@@ -285,10 +286,10 @@ def test_an_informer_follows_a_real_server(kit: Any, namespace: str) -> None:
         assert record.taken() == [("add", "a", True)]
         assert informer.indexer.list()[0]["kind"] == "ConfigMap"
         await client.patch("b", {"metadata": {"labels": {"app": "a"}}})
-        await kit.eventually(lambda: record.calls)
+        await until(lambda: record.calls)
         assert record.taken() == [("add", "b", False)]
         await client.delete("a")
-        await kit.eventually(lambda: record.calls)
+        await until(lambda: record.calls)
         assert [call[:2] for call in record.taken()] == [("delete", "a")]
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from watchkeeper.client.errors import ClientError
 from watchkeeper.client.interface import LeaderRecord
@@ -295,7 +296,7 @@ def test_a_lease_on_a_real_server_has_one_leader_at_a_time(kit: Any, namespace: 
 
         tasks = {name: candidate(name) for name in ("one", "two", "three")}
         for count in (1, 2, 3):
-            await kit.eventually(lambda n=count: len(log) == n)
+            await until(lambda n=count: len(log) == n)
             await asyncio.sleep(0.2)
             assert len(log) == count
             tasks[log[-1]].cancel()

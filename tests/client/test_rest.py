@@ -162,7 +162,7 @@ def test_credentials_go_with_each_request(kit: Any, tmp_path: Any) -> None:
     run(scenario())
 
 
-def test_connections_are_kept_and_a_closed_one_is_replaced(kit: Any) -> None:
+def test_connections_are_kept_and_a_closed_one_is_replaced() -> None:
     async def scenario() -> None:
         connections = 0
 
@@ -197,7 +197,7 @@ async def _server(serve: Any) -> AsyncIterator[str]:
         server.close()
 
 
-def test_a_busy_server_is_asked_again(kit: Any) -> None:
+def test_a_busy_server_is_asked_again() -> None:
     async def scenario() -> None:
         answers = [b"429 Too Many\r\nRetry-After: 1\r\n", b"503 Later\r\nRetry-After: 2\r\n", b"200 OK\r\n"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.controllers.cluster_role_aggregation import collected_rules
 from watchkeeper.testing import Handle
@@ -62,15 +63,6 @@ def server() -> Iterator[Handle]:
         yield handle
 
 
-def until(holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if holds():
-            return True
-        time.sleep(0.02)
-    return False
-
-
 def resources(server: Handle, name: str) -> set[str]:
     found = server.request("GET", f"{ROLES}/{name}").get("rules") or []
     return {resource for each in found for resource in each["resources"]}
@@ -85,13 +77,13 @@ def test_what_an_operator_brings_becomes_part_of_the_roles_of_users(server: Hand
     server.request(
         "POST", ROLES, {**role("widgets", rule("widgets")), "metadata": {"name": "widgets", "labels": label}}
     )
-    assert until(lambda: "widgets" in resources(server, "edit"))
+    assert eventually(lambda: "widgets" in resources(server, "edit"))
     # admin collects edit in turn.
-    assert until(lambda: "widgets" in resources(server, "admin"))
+    assert eventually(lambda: "widgets" in resources(server, "admin"))
     assert server.request("GET", f"{ROLES}/view")["metadata"]["resourceVersion"] == before["view"]
     assert "secrets" in resources(server, "admin")
     server.request("DELETE", f"{ROLES}/widgets")
-    assert until(lambda: "widgets" not in resources(server, "admin") | resources(server, "edit"))
+    assert eventually(lambda: "widgets" not in resources(server, "admin") | resources(server, "edit"))
 
 
 def test_roles_that_are_right_are_not_written(server: Handle) -> None:
@@ -110,17 +102,17 @@ def test_roles_that_are_right_are_not_written(server: Handle) -> None:
 def test_collected_rules_are_applied_so_they_belong_to_the_controller(server: Handle) -> None:
     server.request("POST", ROLES, role("part", rule("x"), to="owned"))
     server.request("POST", ROLES, collecting("owned", {"to": "owned"}))
-    assert until(lambda: resources(server, "owned") == {"x"})
+    assert eventually(lambda: resources(server, "owned") == {"x"})
     entries = server.request("GET", f"{ROLES}/owned")["metadata"]["managedFields"]
     applied = [e for e in entries if e["manager"] == "clusterrole-aggregation-controller"]
     assert [(e["operation"], e["fieldsV1"]) for e in applied] == [("Apply", {"f:rules": {}})]
     server.request("DELETE", f"{ROLES}/part")
-    assert until(lambda: resources(server, "owned") == set())
+    assert eventually(lambda: resources(server, "owned") == set())
 
 
 def test_rules_that_others_wrote_stay_while_nothing_is_collected(server: Handle) -> None:
     server.request("POST", ROLES, {**collecting("own-rules", {"to": "nobody"}), "rules": [rule("mine")]})
     server.request("POST", ROLES, role("later", rule("y"), to="later"))
     server.request("POST", ROLES, collecting("after-it", {"to": "later"}))
-    assert until(lambda: resources(server, "after-it") == {"y"})
+    assert eventually(lambda: resources(server, "after-it") == {"y"})
     assert resources(server, "own-rules") == {"mine"}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import eventually, exists
 
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.controllers import garbage_collector
@@ -35,24 +35,6 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 def server() -> Iterator[Handle]:
     with Server(insecure_http=True, controllers=("namespace", "garbage-collector")) as handle:
         yield handle
-
-
-def exists(server: Handle, path: str) -> bool:
-    try:
-        server.request("GET", path)
-    except RequestFailed as error:
-        assert error.status == 404
-        return False
-    return True
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def absent(kind: str, api_version: str) -> Object:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.controllers.namespace import Remaining, with_conditions
 from watchkeeper.testing import Handle, Server
@@ -21,15 +21,6 @@ FAILURE, LEFT, HELD = "NamespaceDeletionContentFailure", "NamespaceContentRemain
 def server() -> Iterator[Handle]:
     with Server(insecure_http=True, controllers=("namespace", "garbage-collector")) as handle:
         yield handle
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def terminating(server: Handle, name: str, *, finalizers: list[str], grace: int) -> Object:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import until
 
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.server import Server
@@ -30,12 +31,6 @@ def definition() -> dict[str, Any]:
 
 def feeds() -> int:
     return sum(task.get_name() == f"resource-quota-controller/feed {NAME}" for task in asyncio.all_tasks())
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not holds():
-            await asyncio.sleep(0.01)
 
 
 def test_a_resource_is_followed_once_however_often_its_definition_changes(tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.waiting import eventually, exists
 
 from watchkeeper.controllers.service_cidrs import FINALIZER, may_go
 from watchkeeper.testing import Handle, Server
@@ -28,28 +29,10 @@ def cidr(name: str, *networks: str) -> Object:
     return {"metadata": {"name": name}, "spec": {"cidrs": list(networks)}}
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def ready(server: Handle, name: str) -> tuple[str, str, str]:
     conditions = server.request("GET", f"{CIDRS}/{name}").get("status", {}).get("conditions") or [{}]
     found = conditions[0]
     return found.get("status", ""), found.get("reason", ""), found.get("message", "")
-
-
-def exists(server: Handle, name: str) -> bool:
-    try:
-        server.request("GET", f"{CIDRS}/{name}")
-    except RequestFailed as error:
-        assert error.status == 404
-        return False
-    return True
 
 
 def test_each_is_ready_and_protected(server: Handle) -> None:
@@ -77,8 +60,8 @@ def test_one_that_is_deleted_stays_while_an_address_is_its_own(server: Handle) -
         )
     server.request("DELETE", f"{SERVICES}/s")
     time.sleep(0.5)
-    assert exists(server, "kept")  # for ten seconds, until all know that it goes
-    assert eventually(lambda: not exists(server, "kept"), 20.0)
+    assert exists(server, f"{CIDRS}/kept")  # for ten seconds, until all know that it goes
+    assert eventually(lambda: not exists(server, f"{CIDRS}/kept"))
 
 
 @pytest.mark.parametrize(

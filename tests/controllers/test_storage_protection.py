@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.waiting import eventually, exists
 
 from watchkeeper.testing import Handle, Server
 from watchkeeper.testing.handle import RequestFailed
@@ -23,24 +24,6 @@ def server() -> Iterator[Handle]:
     names = ("namespace", "pvc-protection", "pv-protection", "vac-protection")
     with Server(insecure_http=True, controllers=names) as handle:
         yield handle
-
-
-def exists(server: Handle, path: str) -> bool:
-    try:
-        server.request("GET", path)
-    except RequestFailed as error:
-        assert error.status == 404
-        return False
-    return True
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def claim(name: str, **spec: Any) -> Object:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import httpx
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.testing import Server
 
@@ -28,9 +28,7 @@ def client() -> Iterator[httpx.Client]:
     with Server(insecure_http=True) as server:
         server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
         with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}) as client:
-            end = time.monotonic() + 10
-            while client.get("/apis/example.io/v1").status_code != 200 and time.monotonic() < end:
-                time.sleep(0.02)
+            eventually(lambda: client.get("/apis/example.io/v1").status_code == 200)
             yield client
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 import yaml
 from examples.fleet.controller import run
 from examples.fleet.kinds import GROUP_VERSION, registry
+from tests.waiting import until
 
 from watchkeeper.client.config import ClientConfig
 from watchkeeper.client.dynamic import DynamicClient, ResourceClient
@@ -58,12 +59,6 @@ class World:
         return (await self.fleets.get(name)).get("status")
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(20):
-        while not await holds():
-            await asyncio.sleep(0.02)
-
-
 @asynccontextmanager
 async def world(handle: Handle) -> AsyncIterator[World]:
     async with RestClient(ClientConfig(url=handle.url, token=handle.token)) as rest:
@@ -84,16 +79,16 @@ def test_a_fleet_gets_its_servers_grows_shrinks_and_goes_with_them(server: Handl
             async def is_ready(count: int) -> bool:
                 return bool(await w.status("a") == {"replicas": count, "ready": count})
 
-            await eventually(lambda: is_ready(3))
+            await until(lambda: is_ready(3))
             assert await w.names() == ["a-0", "a-1", "a-2"]
             ports = [s["status"]["port"] for s in (await w.servers.list())["items"]]
             assert len(set(ports)) == 3
             await w.fleets.patch("a", {"spec": {"replicas": 5}}, subresource="scale")
-            await eventually(lambda: is_ready(5))
+            await until(lambda: is_ready(5))
             await w.servers.delete("a-1")
-            await eventually(lambda: is_ready(5))
+            await until(lambda: is_ready(5))
             await w.fleets.patch("a", {"spec": {"replicas": 1}})
-            await eventually(lambda: is_ready(1))
+            await until(lambda: is_ready(1))
             events = await w.client.of_kind("v1", "Event", namespace="default")
             told = {e["message"] for e in (await events.list())["items"]}
             assert {"created server a-0", "deleted server a-4"} <= told
@@ -102,7 +97,7 @@ def test_a_fleet_gets_its_servers_grows_shrinks_and_goes_with_them(server: Handl
             async def are_gone() -> bool:
                 return await w.names() == []
 
-            await eventually(are_gone)
+            await until(are_gone)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
@@ -119,17 +114,17 @@ def test_another_controller_takes_over(server: Handle) -> None:
                 found = (await leases.list())["items"]
                 return any(lease["spec"].get("holderIdentity") == name for lease in found)
 
-            await eventually(lambda: leads("one"))
+            await until(lambda: leads("one"))
             second = asyncio.create_task(run(w.client, identity="two", times=TIMES))
             first.cancel()
             await asyncio.gather(first, return_exceptions=True)
-            await eventually(lambda: leads("two"))
+            await until(lambda: leads("two"))
             await w.fleets.create(harbor("b"))
 
             async def is_ready() -> bool:
                 return bool(await w.status("b") == {"replicas": 3, "ready": 3})
 
-            await eventually(is_ready)
+            await until(is_ready)
             await w.fleets.delete("b")
             second.cancel()
             await asyncio.gather(second, return_exceptions=True)

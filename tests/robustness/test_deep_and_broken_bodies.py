@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.runtime.json_text import MAX_DEPTH
 from watchkeeper.testing.handle import Handle
@@ -45,10 +45,7 @@ SHAPES = {"lists": ("[", "1", "]"), "maps": ('{"a":', "1", "}")}
 @pytest.fixture(scope="module", autouse=True)
 def kind_is_served(server: Handle) -> None:
     server.request("POST", DEFINITIONS, KIND)
-    deadline = time.monotonic() + 60
-    while call(server, "GET", PATH)[0] != 200:
-        assert time.monotonic() < deadline, server.request("GET", f"{DEFINITIONS}/{KIND['metadata']['name']}")
-        time.sleep(0.05)
+    eventually(lambda: call(server, "GET", PATH)[0] == 200, seconds=60)
 
 
 def call(handle: Handle, method: str, path: str, body: str | bytes = "", kind: str = "application/json") -> Any:

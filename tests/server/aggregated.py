@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -108,11 +107,3 @@ def condition(server: Handle, name: str = NAME) -> tuple[str, str, str]:
     """Status, reason and message of whether an APIService can be reached."""
     found = server.request("GET", f"{APISERVICES}/{name}").get("status", {}).get("conditions") or [{}]
     return tuple(found[0].get(key, "") for key in ("status", "reason", "message"))  # type: ignore[return-value]
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait for something to come about."""
-    end = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.02)

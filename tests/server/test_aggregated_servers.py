@@ -21,8 +21,8 @@ from aggregated import (
     front_options,
     make_folder,
     port_of,
-    until,
 )
+from tests.waiting import eventually
 
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
@@ -44,7 +44,7 @@ def front(folder: Path, far: Handle) -> Iterator[Handle]:
     with Server(**front_options(folder)) as running:
         running.request("POST", SERVICES, external_service())
         running.request("POST", APISERVICES, api_service(folder, port_of(far.url)))
-        until(lambda: condition(running) == ("True", "Passed", "all checks passed"))
+        eventually(lambda: condition(running) == ("True", "Passed", "all checks passed"))
         yield running
 
 
@@ -77,7 +77,7 @@ def told(server: Handle) -> list[dict[str, Any]]:
 
 
 def test_discovery_tells_what_there_is(front: Handle, far: Handle) -> None:
-    until(lambda: [version["freshness"] for version in told(front)] == ["Current"])
+    eventually(lambda: [version["freshness"] for version in told(front)] == ["Current"])
     [version] = told(front)
     [resource] = version["resources"]
     [theirs] = told(far)[0]["resources"]
@@ -99,13 +99,13 @@ def test_what_is_had_in_protobuf_tells_of_it_too(front: Handle) -> None:
 def test_a_version_that_its_server_does_not_know_has_nothing(front: Handle, folder: Path, far: Handle) -> None:
     made = api_service(folder, port_of(far.url), version="v7")
     front.request("POST", APISERVICES, {**made, "metadata": {"name": "v7.far.io"}})
-    until(lambda: {"version": "v7", "freshness": "Current"} in told(front))
-    until(lambda: condition(front, "v7.far.io")[1] == "FailedDiscoveryCheck")
+    eventually(lambda: {"version": "v7", "freshness": "Current"} in told(front))
+    eventually(lambda: condition(front, "v7.far.io")[1] == "FailedDiscoveryCheck")
     assert condition(front, "v7.far.io")[2].endswith(
         f"bad status from https://localhost:{port_of(far.url)}/apis/far.io/v7: 404"
     )
     front.request("DELETE", f"{APISERVICES}/v7.far.io")
-    until(lambda: [version["version"] for version in told(front)] == ["v1"])
+    eventually(lambda: [version["version"] for version in told(front)] == ["v1"])
 
 
 def test_events_come_when_they_happen(front: Handle) -> None:
@@ -130,18 +130,18 @@ def test_what_cannot_be_reached_any_more_is_stale(folder: Path) -> None:
         front.request("POST", SERVICES, external_service())
         with far_server(folder) as far:
             front.request("POST", APISERVICES, api_service(folder, port_of(far.url)))
-            until(lambda: [version["freshness"] for version in told(front)] == ["Current"])
-            until(lambda: condition(front)[0] == "True")
+            eventually(lambda: [version["freshness"] for version in told(front)] == ["Current"])
+            eventually(lambda: condition(front)[0] == "True")
         front.request("PATCH", f"{APISERVICES}/{NAME}", {"spec": {"versionPriority": 11}})
-        until(lambda: told(front) == [{"version": "v1", "freshness": "Stale"}])
-        until(lambda: condition(front)[1] == "FailedDiscoveryCheck")
+        eventually(lambda: told(front) == [{"version": "v1", "freshness": "Stale"}])
+        eventually(lambda: condition(front)[1] == "FailedDiscoveryCheck")
         with client(front) as http:
             assert (http.get(LAMPS).status_code, http.get(LAMPS).text) == (503, "service unavailable\n")
             metrics = http.get("/metrics").text
         assert 'aggregator_unavailable_apiservice{name="v1.far.io"} 1' in metrics
         assert 'aggregator_unavailable_apiservice_total{name="v1.far.io",reason="FailedDiscoveryCheck"} 1' in metrics
         front.request("DELETE", f"{APISERVICES}/{NAME}")
-        until(lambda: told(front) == [])
+        eventually(lambda: told(front) == [])
         with client(front) as http:
             assert http.get(LAMPS).status_code == 404
 
@@ -151,7 +151,7 @@ def test_the_index_of_openapi_documents_leads_there(front: Handle, far: Handle) 
         found: dict[str, Any] = json.loads(server.request("GET", "/openapi/v3"))["paths"]
         return found
 
-    until(lambda: "apis/far.io/v1" in index(front))
+    eventually(lambda: "apis/far.io/v1" in index(front))
     assert index(front)["apis/far.io/v1"] == index(far)["apis/far.io/v1"]
     assert index(front)["apis/apps/v1"]["serverRelativeURL"].startswith("/openapi/v3/apis/apps/v1?hash=")
     with client(front) as http:
@@ -168,7 +168,7 @@ def test_the_document_of_v2_has_its_paths_and_definitions(front: Handle, far: Ha
     def paths() -> set[str]:
         return {path for path in front.request("GET", "/openapi/v2")["paths"] if path.startswith("/apis/far.io/")}
 
-    until(lambda: "/apis/far.io/v1/namespaces/{namespace}/lamps/{name}" in paths())
+    eventually(lambda: "/apis/far.io/v1/namespaces/{namespace}/lamps/{name}" in paths())
     mine, theirs = (server.request("GET", "/openapi/v2") for server in (front, far))
     assert mine["definitions"]["io.far.v1.Lamp"] == theirs["definitions"]["io.far.v1.Lamp"]
     assert not [name for name in mine["definitions"] if name.endswith("_v2")]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle, RequestFailed
@@ -34,13 +34,6 @@ def groups(server: Handle) -> list[str]:
 
 def get(server: Handle, path: str) -> httpx.Response:
     return httpx.get(server.url + path, headers={"Authorization": f"Bearer {server.token}"})
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 5
-    while not holds():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.01)
 
 
 def service(group: str, version: str = "v1", **spec: Any) -> dict[str, Any]:
@@ -85,35 +78,35 @@ def test_the_list_of_groups_is_silent_about_built_in_versions_whose_service_was_
     stored = {name: server.request("GET", f"{BASE}/{name}") for name in ("v1.node.k8s.io", "v1.autoscaling")}
     for name in stored:
         server.request("DELETE", f"{BASE}/{name}")
-    until(lambda: "node.k8s.io" not in groups(server) and versions() == ["v2"])
+    eventually(lambda: "node.k8s.io" not in groups(server) and versions() == ["v2"])
     assert "autoscaling" in groups(server)
     assert [v["version"] for v in server.request("GET", "/apis/node.k8s.io")["versions"]] == ["v1"]
     assert server.request("GET", "/apis/node.k8s.io/v1")["resources"]
     for made in stored.values():
         server.request("POST", BASE, {"metadata": {"name": made["metadata"]["name"]}, "spec": made["spec"]})
-    until(lambda: "node.k8s.io" in groups(server) and versions() == ["v2", "v1"])
+    eventually(lambda: "node.k8s.io" in groups(server) and versions() == ["v2", "v1"])
 
 
 def test_a_custom_version_has_one_as_long_as_it_is_served(server: Handle) -> None:
     server.request("POST", DEFINITIONS, definition("jars.io"))
-    until(lambda: "v1.jars.io" in names(server))
+    eventually(lambda: "v1.jars.io" in names(server))
     made = server.request("GET", f"{BASE}/v1.jars.io")
     assert made["metadata"]["labels"] == {MANAGED: "true"}
     assert (made["spec"]["groupPriorityMinimum"], made["spec"]["versionPriority"]) == (1000, 100)
     server.request("DELETE", f"{BASE}/v1.jars.io")
-    until(lambda: "v1.jars.io" in names(server))
+    eventually(lambda: "v1.jars.io" in names(server))
     server.request("PATCH", f"{BASE}/v1.jars.io", {"spec": {"versionPriority": 7}})
-    until(lambda: server.request("GET", f"{BASE}/v1.jars.io")["spec"]["versionPriority"] == 100)
+    eventually(lambda: server.request("GET", f"{BASE}/v1.jars.io")["spec"]["versionPriority"] == 100)
     server.request("DELETE", f"{DEFINITIONS}/jars.jars.io")
-    until(lambda: "v1.jars.io" not in names(server))
+    eventually(lambda: "v1.jars.io" not in names(server))
 
 
 def test_one_that_somebody_else_has_made_is_left_alone(server: Handle) -> None:
     server.request("POST", BASE, service("mine.io"))
     server.request("POST", DEFINITIONS, definition("mine.io"))
-    until(lambda: get(server, "/apis/mine.io/v1/jars").status_code == 200)
+    eventually(lambda: get(server, "/apis/mine.io/v1/jars").status_code == 200)
     server.request("DELETE", f"{DEFINITIONS}/jars.mine.io")
-    until(lambda: get(server, "/apis/mine.io/v1/jars").status_code == 404)
+    eventually(lambda: get(server, "/apis/mine.io/v1/jars").status_code == 404)
     assert server.request("GET", f"{BASE}/v1.mine.io")["spec"]["versionPriority"] == 10
     server.request("DELETE", f"{BASE}/v1.mine.io")
     assert "mine.io" not in groups(server)
@@ -186,11 +179,11 @@ def test_what_is_served_here_is_not_told_of_where_a_remote_one_stands_in_its_pla
     stale, current = {"version": "v1", "freshness": "Stale"}, {"version": "v1", "freshness": "Current"}
     server.request("POST", BASE, service("both.io", service={"namespace": "default", "name": "absent"}))
     server.request("POST", DEFINITIONS, definition("both.io"))
-    until(lambda: "Established" in str(server.request("GET", f"{DEFINITIONS}/jars.both.io")))
+    eventually(lambda: "Established" in str(server.request("GET", f"{DEFINITIONS}/jars.both.io")))
     assert told() == [stale]
     assert get(server, "/apis/both.io/v1").status_code == 503
     server.request("DELETE", f"{BASE}/v1.both.io")
-    until(lambda: told() == [current] and "v1.both.io" in names(server))
+    eventually(lambda: told() == [current] and "v1.both.io" in names(server))
     assert get(server, "/apis/both.io/v1").status_code == 200
     server.request("DELETE", f"{DEFINITIONS}/jars.both.io")
 
@@ -202,11 +195,13 @@ def test_a_remote_one_tells_why_it_cannot_be_reached(server: Handle) -> None:
         found = server.request("GET", f"{BASE}/v1.near.io")["status"].get("conditions") or [{}]
         return found[0].get("reason", ""), found[0].get("message", "")
 
-    until(lambda: condition() == ("ServicePortError", 'service/kubernetes in "default" is not listening on port 80'))
+    eventually(
+        lambda: condition() == ("ServicePortError", 'service/kubernetes in "default" is not listening on port 80')
+    )
     server.request("PATCH", f"{BASE}/v1.near.io", {"spec": {"service": {"name": "gone"}}})
-    until(lambda: condition() == ("ServiceNotFound", 'service/gone in "default" is not present'))
+    eventually(lambda: condition() == ("ServiceNotFound", 'service/gone in "default" is not present'))
     server.request("PATCH", f"{BASE}/v1.near.io", {"spec": {"service": {"name": "kubernetes", "port": 443}}})
-    until(lambda: condition()[0] == "EndpointsNotFound")
+    eventually(lambda: condition()[0] == "EndpointsNotFound")
     server.request("DELETE", f"{BASE}/v1.near.io")
 
 

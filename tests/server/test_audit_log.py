@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import ssl
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.server.errors import StartupError
 from watchkeeper.testing import Server
@@ -149,10 +149,9 @@ def test_a_watch_is_told_of_when_it_begins_and_when_it_ends(tmp_path: Path) -> N
         path = f"{BASE}/services?watch=true&timeoutSeconds=1"
         request = urllib.request.Request(server.url + path, headers={"Authorization": f"Bearer {server.token}"})
         with urllib.request.urlopen(request) as answer:
-            end = time.monotonic() + 10
-            while [e["stage"] for e in about(tmp_path, "services")] != ["RequestReceived", "ResponseStarted"]:
-                assert time.monotonic() < end
-                time.sleep(0.01)
+            eventually(
+                lambda: [e["stage"] for e in about(tmp_path, "services")] == ["RequestReceived", "ResponseStarted"]
+            )
             answer.read()
     found = about(tmp_path, "services")
     assert [e["stage"] for e in found] == ["RequestReceived", "ResponseStarted", "ResponseComplete"]

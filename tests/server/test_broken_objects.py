@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 from stored_values import put
+from tests.waiting import eventually
 
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle, RequestFailed
@@ -133,10 +134,7 @@ def test_objects_without_a_uid_are_changed_used_and_deleted(tmp_path: Path) -> N
         spec = {"spec": {"expirationSeconds": 600}}
         assert server.request("POST", f"{accounts}/a/token", spec)["status"]["token"]
         server.request("DELETE", "/api/v1/namespaces/bare")
-        end = time.monotonic() + 20
-        while not is_gone(server, "/api/v1/namespaces/bare"):
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        eventually(lambda: is_gone(server, "/api/v1/namespaces/bare"))
 
 
 def test_a_list_has_one_cause_for_each_broken_object(tmp_path: Path) -> None:
@@ -283,9 +281,7 @@ def test_a_server_starts_for_the_repair_of_what_it_makes_nothing_of(
         with pytest.raises(RequestFailed):
             server.request("GET", "/readyz")
         server.request("DELETE", path, None if ours else UNSAFE)
-        deadline = time.monotonic() + 20
-        while not is_ready(server) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        eventually(lambda: is_ready(server))
         assert is_ready(server)
 
 
@@ -302,9 +298,7 @@ def test_nothing_is_written_past_a_policy_that_nobody_understands(tmp_path: Path
             'configmaps "c" is forbidden: not yet ready to handle request',
         )
         server.request("DELETE", f"/apis/{group}/v1/validatingadmissionpolicies/x", None if ours else UNSAFE)
-        deadline = time.monotonic() + 20
-        while not is_ready(server) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        eventually(lambda: is_ready(server))
         assert server.request("POST", configmaps, {"metadata": {"name": "c"}})["metadata"]["name"] == "c"
 
 
@@ -358,10 +352,7 @@ def test_controllers_do_their_work_on_what_can_be_read(tmp_path: Path) -> None:
         server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "gone"}})
         server.request("DELETE", f"{maps}/owner")
         server.request("DELETE", "/api/v1/namespaces/gone")
-        end = time.monotonic() + 20
-        while not (is_gone(server, f"{maps}/dependent") and is_gone(server, "/api/v1/namespaces/gone")):
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        eventually(lambda: is_gone(server, f"{maps}/dependent") and is_gone(server, "/api/v1/namespaces/gone"))
 
 
 def is_gone(server: Handle, path: str) -> bool:
@@ -431,7 +422,4 @@ def test_what_tells_of_custom_versions_stays_until_all_definitions_can_be_read(t
         time.sleep(0.5)
         assert server.request("GET", f"{services}/v1.gone.io")["spec"]["group"] == "gone.io"
         server.request("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/broken.io", UNSAFE)
-        end = time.monotonic() + 20
-        while not is_gone(server, f"{services}/v1.gone.io"):
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        eventually(lambda: is_gone(server, f"{services}/v1.gone.io"))

@@ -22,12 +22,12 @@ from aggregated import (
     front_options,
     make_folder,
     port_of,
-    until,
 )
+from tests.waiting import eventually, exists
 
 from watchkeeper.controllers import garbage_collector
 from watchkeeper.testing import Server
-from watchkeeper.testing.handle import Handle, RequestFailed
+from watchkeeper.testing.handle import Handle
 
 Object = dict[str, Any]
 HOLD = "example.com/hold"
@@ -64,7 +64,7 @@ def watches(server: Handle) -> int:
 def join(front: Handle, folder: Path, far: Handle) -> None:
     """Have the front pass requests on; returns when it follows the lamps."""
     front.request("POST", APISERVICES, api_service(folder, port_of(far.url)))
-    until(lambda: condition(front)[0] == "True" and freshness(front) == "Current" and watches(far) == 1)
+    eventually(lambda: condition(front)[0] == "True" and freshness(front) == "Current" and watches(far) == 1)
 
 
 def freshness(front: Handle) -> str:
@@ -79,7 +79,7 @@ def look_again(front: Handle, expected: str) -> None:
     priority = front.request("GET", f"{APISERVICES}/{NAME}")["spec"]["versionPriority"]
     front.request("PATCH", f"{APISERVICES}/{NAME}", {"spec": {"versionPriority": priority + 1}})
     available = "True" if expected == "Current" else "False"
-    until(lambda: condition(front)[0] == available and freshness(front) == expected)
+    eventually(lambda: condition(front)[0] == available and freshness(front) == expected)
 
 
 @pytest.fixture(scope="module")
@@ -93,15 +93,6 @@ def front(folder: Path, far: Handle) -> Iterator[Handle]:
     with start_front(folder) as running:
         join(running, folder, far)
         yield running
-
-
-def exists(server: Handle, path: str) -> bool:
-    try:
-        server.request("GET", path)
-    except RequestFailed as error:
-        assert error.status == 404
-        return False
-    return True
 
 
 def make(server: Handle, path: str, name: str, *owners: Object, **metadata: Any) -> Object:
@@ -126,7 +117,7 @@ def collected_so_far(front: Handle) -> None:
     """Returns when an object that is made now, whose owner is absent, has been looked at and is gone."""
     absent = {"apiVersion": "v1", "kind": "Secret", "name": "absent", "uid": "absent"}
     made = front.request("POST", MAPS, {"metadata": {"generateName": "last-", "ownerReferences": [absent]}})
-    until(lambda: not exists(front, f"{MAPS}/{made['metadata']['name']}"))
+    eventually(lambda: not exists(front, f"{MAPS}/{made['metadata']['name']}"))
 
 
 def namespace(front: Handle, name: str) -> str:
@@ -151,7 +142,7 @@ def test_what_another_server_has_in_a_namespace_goes_with_it(front: Handle, far:
     make(front, lamps, "b")
     make(front, LAMPS, "elsewhere")
     front.request("DELETE", "/api/v1/namespaces/dark")
-    until(lambda: not exists(front, "/api/v1/namespaces/dark"))
+    eventually(lambda: not exists(front, "/api/v1/namespaces/dark"))
     assert far.request("GET", lamps)["items"] == []
     assert exists(far, f"{LAMPS}/elsewhere")
 
@@ -162,14 +153,14 @@ def test_a_namespace_waits_for_finalizers_of_objects_of_another_server(front: Ha
     make(front, lamps, "b", finalizers=[HOLD])
     front.request("DELETE", "/api/v1/namespaces/held")
     message = "Some resources are remaining: lamps.far.io has 2 resource instances"
-    until(lambda: told(front, "held", "NamespaceContentRemaining") == ("True", "SomeResourcesRemain", message))
+    eventually(lambda: told(front, "held", "NamespaceContentRemaining") == ("True", "SomeResourcesRemain", message))
     message = f"Some content in the namespace has finalizers remaining: {HOLD} in 2 resource instances"
     assert told(front, "held", "NamespaceFinalizersRemaining") == ("True", "SomeFinalizersRemain", message)
     assert told(front, "held", "NamespaceDeletionContentFailure")[0] == "False"
     assert told(front, "held", "NamespaceDeletionDiscoveryFailure")[0] == "False"
     for name in ("a", "b"):
         free(far, f"{lamps}/{name}")
-    until(lambda: not exists(front, "/api/v1/namespaces/held"))
+    eventually(lambda: not exists(front, "/api/v1/namespaces/held"))
 
 
 def test_a_namespace_stays_until_it_is_known_what_another_server_has(folder: Path, tmp_path: Path) -> None:
@@ -186,12 +177,14 @@ def test_a_namespace_stays_until_it_is_known_what_another_server_has(folder: Pat
             "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: "
             "far.io/v1: stale GroupVersion discovery: far.io/v1"
         )
-        until(lambda: told(front, "dim", "NamespaceDeletionDiscoveryFailure") == ("True", "DiscoveryFailed", message))
-        until(lambda: not exists(front, "/api/v1/namespaces/dim/configmaps/here"))
+        eventually(
+            lambda: told(front, "dim", "NamespaceDeletionDiscoveryFailure") == ("True", "DiscoveryFailed", message)
+        )
+        eventually(lambda: not exists(front, "/api/v1/namespaces/dim/configmaps/here"))
         assert front.request("GET", "/api/v1/namespaces/dim")["spec"]["finalizers"] == ["kubernetes"]
         with start_far(folder, tmp_path, port) as far:
             look_again(front, "Current")
-            until(lambda: not exists(front, "/api/v1/namespaces/dim"))
+            eventually(lambda: not exists(front, "/api/v1/namespaces/dim"))
             assert far.request("GET", lamps)["items"] == []
 
 
@@ -201,14 +194,14 @@ def test_a_server_that_goes_unnoticed_is_a_failure_to_delete_content(folder: Pat
             join(front, folder, far)
         namespace(front, "dim")
         front.request("DELETE", "/api/v1/namespaces/dim")
-        until(lambda: told(front, "dim", "NamespaceDeletionContentFailure")[0] == "True")
+        eventually(lambda: told(front, "dim", "NamespaceDeletionContentFailure")[0] == "True")
         _, reason, message = told(front, "dim", "NamespaceDeletionContentFailure")
         assert (reason, message) == (
             "ContentDeletionFailed",
             "Failed to delete all resource types, 1 remaining: the server is currently unable to handle the request",
         )
         front.request("DELETE", f"{APISERVICES}/{NAME}")
-        until(lambda: not exists(front, "/api/v1/namespaces/dim"))
+        eventually(lambda: not exists(front, "/api/v1/namespaces/dim"))
 
 
 # -- owners and dependents ----------------------------------------------------------------------------------------
@@ -219,7 +212,7 @@ def test_dependents_over_there_go_with_their_owner_here(front: Handle, far: Hand
     make(front, LAMPS, "of-owner", owner)
     collected_so_far(front)
     front.request("DELETE", f"{MAPS}/owner")
-    until(lambda: not exists(far, f"{LAMPS}/of-owner"))
+    eventually(lambda: not exists(far, f"{LAMPS}/of-owner"))
 
 
 def test_dependents_here_go_with_their_owner_over_there(front: Handle, far: Handle) -> None:
@@ -228,21 +221,21 @@ def test_dependents_here_go_with_their_owner_over_there(front: Handle, far: Hand
     collected_so_far(front)
     assert exists(front, f"{MAPS}/of-far-owner")
     far.request("DELETE", f"{LAMPS}/far-owner")
-    until(lambda: not exists(front, f"{MAPS}/of-far-owner"))
+    eventually(lambda: not exists(front, f"{MAPS}/of-far-owner"))
 
 
 def test_an_owner_that_another_server_does_not_have_is_gone(front: Handle) -> None:
     absent = {"apiVersion": "far.io/v1", "kind": "Lamp", "name": "absent", "uid": "absent"}
     make(front, MAPS, "of-absent", absent)
     make(front, LAMPS, "of-absent", absent)
-    until(lambda: not exists(front, f"{MAPS}/of-absent") and not exists(front, f"{LAMPS}/of-absent"))
+    eventually(lambda: not exists(front, f"{MAPS}/of-absent") and not exists(front, f"{LAMPS}/of-absent"))
 
 
 def test_references_to_what_is_gone_are_taken_off_what_has_another_owner(front: Handle, far: Handle) -> None:
     first, second = make(front, MAPS, "first"), make(front, LAMPS, "second")
     make(front, LAMPS, "of-both", first, second)
     front.request("DELETE", f"{MAPS}/first")
-    until(lambda: [o["name"] for o in metadata(far, f"{LAMPS}/of-both")["ownerReferences"]] == ["second"])
+    eventually(lambda: [o["name"] for o in metadata(far, f"{LAMPS}/of-both")["ownerReferences"]] == ["second"])
     assert exists(front, f"{LAMPS}/of-both")
 
 
@@ -252,11 +245,11 @@ def test_an_owner_waits_for_dependents_of_another_server(front: Handle, owners: 
     make(front, dependents, "awaited", owner, finalizers=[HOLD])
     collected_so_far(front)
     front.request("DELETE", f"{owners}/waiting", {"propagationPolicy": "Foreground"})
-    until(lambda: "deletionTimestamp" in metadata(front, f"{dependents}/awaited"))
+    eventually(lambda: "deletionTimestamp" in metadata(front, f"{dependents}/awaited"))
     collected_so_far(front)
     assert metadata(front, f"{owners}/waiting")["finalizers"] == ["foregroundDeletion"]
     free(front, f"{dependents}/awaited")
-    until(lambda: not exists(front, f"{owners}/waiting"))
+    eventually(lambda: not exists(front, f"{owners}/waiting"))
     assert not exists(front, f"{dependents}/awaited")
 
 
@@ -266,7 +259,7 @@ def test_dependents_of_another_server_can_be_left_as_orphans(front: Handle, owne
     make(front, dependents, "orphan", owner)
     collected_so_far(front)
     front.request("DELETE", f"{owners}/orphaning", {"propagationPolicy": "Orphan"})
-    until(lambda: not exists(front, f"{owners}/orphaning"))
+    eventually(lambda: not exists(front, f"{owners}/orphaning"))
     assert "ownerReferences" not in metadata(front, f"{dependents}/orphan")
     front.request("DELETE", f"{dependents}/orphan")
 
@@ -293,8 +286,8 @@ def test_nothing_is_collected_for_a_server_that_does_not_answer(folder: Path, tm
             far.request("DELETE", f"{LAMPS}/goes")
         with start_far(folder, tmp_path, port) as far:
             look_again(front, "Current")
-            until(lambda: not any(exists(front, f"{MAPS}/{name}") for name in ("of-goes", "unnoticed", "noticed")))
-            until(lambda: not exists(far, f"{LAMPS}/dependent"))
+            eventually(lambda: not any(exists(front, f"{MAPS}/{name}") for name in ("of-goes", "unnoticed", "noticed")))
+            eventually(lambda: not exists(far, f"{LAMPS}/dependent"))
             assert exists(front, f"{MAPS}/of-stays") and exists(front, f"{MAPS}/second")
 
 
@@ -311,7 +304,7 @@ def test_an_owner_waits_for_what_a_server_has_that_cannot_be_asked(folder: Path,
         assert metadata(front, f"{MAPS}/waiting")["finalizers"] == ["foregroundDeletion"]
         with start_far(folder, tmp_path, port) as far:
             look_again(front, "Current")
-            until(lambda: not exists(front, f"{MAPS}/waiting"))
+            eventually(lambda: not exists(front, f"{MAPS}/waiting"))
             assert not exists(far, f"{LAMPS}/awaited")
 
 
@@ -323,12 +316,12 @@ def test_orphans_wait_for_a_while_until_it_is_known_what_another_server_has(
         port = port_of(far.url)
     with start_front(folder) as front:
         front.request("POST", APISERVICES, api_service(folder, port))
-        until(lambda: condition(front)[0] == "False")
+        eventually(lambda: condition(front)[0] == "False")
         make(front, MAPS, "orphan", make(front, MAPS, "orphaning"))
         front.request("DELETE", f"{MAPS}/orphaning", {"propagationPolicy": "Orphan"})
         collected_so_far(front)
         assert metadata(front, f"{MAPS}/orphaning")["finalizers"] == ["orphan"]
-        until(lambda: not exists(front, f"{MAPS}/orphaning"))
+        eventually(lambda: not exists(front, f"{MAPS}/orphaning"))
         assert "ownerReferences" not in metadata(front, f"{MAPS}/orphan")
 
 
@@ -339,12 +332,12 @@ def test_what_is_behind_an_api_service_is_followed_as_long_as_that_is_there(fold
         collected_so_far(front)
         join(front, folder, far)
         front.request("DELETE", f"{APISERVICES}/{NAME}")
-        until(lambda: watches(far) == 0)
+        eventually(lambda: watches(far) == 0)
         far.request("DELETE", f"{LAMPS}/owner")
         collected_so_far(front)
         assert exists(front, f"{MAPS}/dependent")
         join(front, folder, far)
-        until(lambda: not exists(front, f"{MAPS}/dependent"))
+        eventually(lambda: not exists(front, f"{MAPS}/dependent"))
 
 
 def test_owners_of_a_version_that_is_served_no_longer_are_not_gone(folder: Path, tmp_path: Path) -> None:
@@ -356,7 +349,7 @@ def test_owners_of_a_version_that_is_served_no_longer_are_not_gone(folder: Path,
         collected_so_far(front)
         front.request("DELETE", f"{APISERVICES}/{NAME}")
         make(front, MAPS, "later", first)
-        until(lambda: watches(far) == 0)
+        eventually(lambda: watches(far) == 0)
         collected_so_far(front)
         assert exists(front, f"{MAPS}/dependent") and exists(front, f"{MAPS}/later")
         assert exists(far, f"{LAMPS}/second")
@@ -375,11 +368,11 @@ def test_a_server_is_followed_that_has_taken_the_place_of_another_one(folder: Pa
         look_again(front, "Stale")
         with start_far(folder, second, port) as far:
             look_again(front, "Current")
-            until(lambda: watches(far) == 1)
+            eventually(lambda: watches(far) == 1)
             make(front, LAMPS, "dependent", make(front, MAPS, "owner"))
             collected_so_far(front)
             front.request("DELETE", f"{MAPS}/owner")
-            until(lambda: not exists(far, f"{LAMPS}/dependent"))
+            eventually(lambda: not exists(far, f"{LAMPS}/dependent"))
 
 
 def test_what_asks_other_servers_is_loaded_when_there_are_any() -> None:

@@ -7,16 +7,16 @@ import base64
 import json
 import logging
 import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stored_values import value
+from tests.waiting import eventually
 
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.errors import StartupError
@@ -56,13 +56,6 @@ def secret(name: str) -> dict[str, Any]:
 
 def stored(tmp_path: Path, key: str) -> bytes:
     return value(tmp_path / "db", key)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def health(handle: Handle, name: str) -> str:
@@ -130,7 +123,7 @@ def test_custom_resources_and_everything_else_are_covered_by_wildcards(tmp_path:
     carts = "/apis/shop.example.com/v1/namespaces/default/carts"
     with serving(tmp_path, encryption_provider_config=config) as server:
         server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
-        until(lambda: answers(server, carts))
+        eventually(lambda: answers(server, carts))
         cart = {"apiVersion": "shop.example.com/v1", "kind": "Cart", "metadata": {"name": "mine"}, "spec": {"k": PLAIN}}
         server.request("POST", carts, cart)
         assert server.request("GET", f"{carts}/mine")["spec"] == {"k": PLAIN}
@@ -180,7 +173,7 @@ def test_a_changed_file_takes_effect_while_the_server_runs(tmp_path: Path) -> No
             server.request("PUT", f"{SECRETS}/mine", server.request("GET", f"{SECRETS}/mine"))
             return stored(tmp_path, key).startswith(b"k8s:enc:aesgcm:v1:key1:")
 
-        until(rewritten)
+        eventually(rewritten)
         assert server.request("GET", f"{SECRETS}/mine")["data"] == {"k": PLAIN}
         assert health(server, "kms-providers") == "ok"
 
@@ -225,9 +218,9 @@ def test_no_key_and_no_secret_is_logged(tmp_path: Path, caplog: pytest.LogCaptur
     ):
         server.request("POST", SECRETS, secret("mine"))
         write_config(config, cipher("aesgcm", "key2", TWO))
-        until(lambda: "the encryption configuration was reloaded" in caplog.text)
+        eventually(lambda: "the encryption configuration was reloaded" in caplog.text)
         config.write_text("{kind: Secret, key: " + TWO + "}")
-        until(lambda: "the encryption configuration stays as it was" in caplog.text)
+        eventually(lambda: "the encryption configuration stays as it was" in caplog.text)
     for word in (ONE, TWO, PLAIN, "correct horse"):
         assert word not in caplog.text
 

@@ -7,11 +7,12 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.testing.etcd import EtcdCluster, find_etcd, running_cluster
 from watchkeeper.testing.handle import Handle
@@ -69,13 +70,6 @@ def config_map(name: str) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
 
 
-def within(seconds: float, check: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-
-
 class Watching:
     """The names that one watch tells of, as they come."""
 
@@ -96,12 +90,12 @@ class Watching:
 
 def remembers(server: Handle, name: str) -> None:
     """The cache has it: it learns of writes from etcd, like anybody."""
-    within(10, lambda: ask(server, "GET", f"{MAPS}/{name}?resourceVersion=0")[0] == 200, "the cache has it")
+    eventually(lambda: ask(server, "GET", f"{MAPS}/{name}?resourceVersion=0")[0] == 200, "the cache has it", seconds=10)
 
 
 def while_away(server: Handle, known: str) -> None:
     """What holds as long as there is no etcd to be asked."""
-    within(10, lambda: ask(server, "GET", "/readyz")[0] == 500, "it is noticed")
+    eventually(lambda: ask(server, "GET", "/readyz")[0] == 500, "it is noticed", seconds=10)
     status, listed = ask(server, "GET", f"{MAPS}?resourceVersion=0")
     assert status == 200
     assert known in [item["metadata"]["name"] for item in listed["items"]]
@@ -136,8 +130,8 @@ def while_away(server: Handle, known: str) -> None:
 
 def comes_back(server: Handle, name: str) -> None:
     """It does so by itself, and soon."""
-    within(15, lambda: ask(server, "GET", "/readyz")[0] == 200, "it is ready again")
-    within(10, lambda: ask(server, "POST", MAPS, config_map(name))[0] == 201, "it writes again")
+    eventually(lambda: ask(server, "GET", "/readyz")[0] == 200, "it is ready again", seconds=15)
+    eventually(lambda: ask(server, "POST", MAPS, config_map(name))[0] == 201, "it writes again", seconds=10)
     assert name in [item["metadata"]["name"] for item in ask(server, "GET", MAPS)[1]["items"]]
 
 
@@ -185,8 +179,8 @@ def test_an_etcd_that_comes_back_without_its_data_is_not_taken_for_what_it_was(t
             shutil.rmtree(tmp_path / member.name)
             member.restart()
             member.wait_until_healthy()
-            within(20, lambda: ask(server, "GET", MAPS)[0] == 500, "it is noticed")
-            within(20, lambda: ask(server, "GET", "/readyz")[0] == 500, "it is told")
+            eventually(lambda: ask(server, "GET", MAPS)[0] == 500, "it is noticed", seconds=20)
+            eventually(lambda: ask(server, "GET", "/readyz")[0] == 500, "it is told", seconds=20)
             assert ask(server, "POST", MAPS, config_map("never"))[0] == 500
             assert ask(server, "PUT", f"{MAPS}/kept", config_map("kept"))[0] == 500
             listed = ask(server, "GET", f"{MAPS}?resourceVersion=0")[1]
@@ -211,11 +205,11 @@ def test_the_leader_of_three_stands_still(tmp_path_factory: pytest.TempPathFacto
                     written.append(name)
                 return len(written) == 5
 
-            within(15, writes, "the others go on")
+            eventually(writes, "the others go on", seconds=15)
         finally:
             leader.resume()
         assert set(written) <= {item["metadata"]["name"] for item in ask(server, "GET", MAPS)[1]["items"]}
         seen = set()
         while not set(written) <= seen:
             seen.add(watching.next()[1])
-        within(15, lambda: ask(server, "GET", "/readyz")[0] == 200, "it is ready")
+        eventually(lambda: ask(server, "GET", "/readyz")[0] == 200, "it is ready", seconds=15)

@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kubernetes import client, config, watch
+from tests.waiting import eventually
 
 from watchkeeper.testing.etcd import find_etcd
 from watchkeeper.testing.etcd_shared import shared_cluster
@@ -68,13 +69,6 @@ def status_of(server: Handle, method: str, path: str, body: Any = None, **header
     except RequestFailed as error:
         return error.status
     return 200
-
-
-def eventually(check: Callable[[], bool], what: str, seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 class Watching:
@@ -309,7 +303,7 @@ def test_history_is_forgotten_by_one_for_both(servers: tuple[Handle, Handle], na
     def turns() -> int:
         return turn_count() - before
 
-    eventually(forgotten, "compaction goes on", 20)
+    eventually(forgotten, "compaction goes on")
     started = time.monotonic()
     at = turn_count()
     time.sleep(4.5)
@@ -349,6 +343,7 @@ def test_kubectl_works(servers: tuple[Handle, Handle], namespace: str, tmp_path:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    kubectl(one, "create", "configmap", "there")
     watching = subprocess.Popen(
         [KUBECTL, "-n", namespace, "get", "configmaps", "-w", "-o", "name"],
         env={**os.environ, "KUBECONFIG": str(two.kubeconfig), "HOME": str(tmp_path)},
@@ -356,6 +351,8 @@ def test_kubectl_works(servers: tuple[Handle, Handle], namespace: str, tmp_path:
         text=True,
     )
     try:
+        assert watching.stdout is not None
+        assert watching.stdout.readline() == "configmap/there\n"
         assert kubectl(one, "create", "configmap", "made", "--from-literal=a=1") == "configmap/made created\n"
         manifest = json.dumps(config_map("applied", a="1"))
         assert kubectl(two, "apply", "-f", "-", stdin=manifest) == "configmap/applied created\n"
@@ -363,7 +360,6 @@ def test_kubectl_works(servers: tuple[Handle, Handle], namespace: str, tmp_path:
         assert kubectl(one, "apply", "-f", "-", stdin=manifest) == "configmap/applied configured\n"
         assert kubectl(two, "get", "configmap", "applied", "-o", "jsonpath={.data.a}") == "2"
         assert "deleted" in kubectl(two, "delete", "configmap", "made")
-        assert watching.stdout is not None
         seen = [watching.stdout.readline().strip() for _ in range(4)]
         assert seen == [f"configmap/{name}" for name in ("made", "applied", "applied", "made")]
     finally:

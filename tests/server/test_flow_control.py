@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.request.info import parse_request_info
 from watchkeeper.request.user import User
@@ -28,13 +28,6 @@ BASE = "/apis/flowcontrol.apiserver.k8s.io/v1"
 def server() -> Iterator[Handle]:
     with Server(insecure_http=True, controllers=()) as running:
         yield running
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 5
-    while not holds():
-        assert time.monotonic() < end, "it does not come to that"
-        time.sleep(0.01)
 
 
 def schema(name: str, level: str, **spec: Any) -> dict[str, Any]:
@@ -144,16 +137,16 @@ def test_a_schema_says_whether_its_level_is_there(server: Handle) -> None:
         return found[0].get("status", ""), found[0].get("message", "").rpartition('" ')[2]
 
     server.request("POST", f"{BASE}/flowschemas", schema("mine", "lvl"))
-    until(lambda: dangling() == ("True", "but there is no such object"))
+    eventually(lambda: dangling() == ("True", "but there is no such object"))
     server.request("POST", f"{BASE}/prioritylevelconfigurations", level("lvl"))
-    until(lambda: dangling() == ("False", "and it exists"))
+    eventually(lambda: dangling() == ("False", "and it exists"))
     entries = server.request("GET", f"{BASE}/flowschemas/mine")["metadata"]["managedFields"]
     writer = next(entry for entry in entries if entry.get("subresource") == "status")
     assert (writer["manager"], writer["operation"]) == ("api-priority-and-fairness-config-consumer-v1", "Apply")
     server.request("DELETE", f"{BASE}/prioritylevelconfigurations/lvl")
-    until(lambda: dangling()[0] == "True")
+    eventually(lambda: dangling()[0] == "True")
     server.request("PATCH", f"{BASE}/flowschemas/mine", {"spec": {"priorityLevelConfiguration": {"name": "exempt"}}})
-    until(lambda: dangling()[0] == "False")
+    eventually(lambda: dangling()[0] == "False")
     server.request("DELETE", f"{BASE}/flowschemas/mine")
 
 
@@ -225,12 +218,12 @@ def test_who_writes_a_condition_again_and_again_is_not_fought(server: Handle) ->
 
     other = {"status": {"conditions": [{"type": "Dangling", "status": "True", "reason": "Other"}]}}
     for _ in range(5):
-        until(lambda: said() == "Found")
+        eventually(lambda: said() == "Found")
         server.request("PATCH", f"{path}/status", other)
-    until(lambda: said() == "Found")
+    eventually(lambda: said() == "Found")
     server.request("PATCH", f"{path}/status", other)
     server.request("POST", f"{BASE}/flowschemas", schema("beside", "catch-all"))
-    until(lambda: "Found" in str(server.request("GET", f"{BASE}/flowschemas/beside")))
+    eventually(lambda: "Found" in str(server.request("GET", f"{BASE}/flowschemas/beside")))
     assert said() == "Other"
     for name in ("fought", "beside"):
         server.request("DELETE", f"{BASE}/flowschemas/{name}")

@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import eventually
 
 ROUNDS = 5
 PATH = "/api/v1/namespaces/default/configmaps"
@@ -174,10 +174,7 @@ def test_definitions_are_served_or_gone_after_a_kill_in_the_midst_of_them(tmp_pa
             writer.join()
     server.start()
     try:
-        deadline = time.monotonic() + 20
-        while not settled(server, kept, gone):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        eventually(lambda: settled(server, kept, gone))
     finally:
         server.kill()
 

@@ -4,7 +4,6 @@ import base64
 import datetime
 import gzip
 import re
-import time
 import urllib.request
 
 import pytest
@@ -12,6 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
+from tests.waiting import eventually
 
 from watchkeeper.endpoints.compression import prefers_gzip
 from watchkeeper.testing import Server
@@ -149,10 +149,7 @@ def test_paths_of_a_deprecated_version_that_lead_nowhere_do_not_count_as_used():
         definition = {"metadata": {"name": "olds.x.test"}, "spec": spec}
         server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         path = "/apis/x.test/v1/olds"
-        end = time.monotonic() + 10
-        while status(server, path) != 200:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        eventually(lambda: status(server, path) == 200)
         assert status(server, f"{path}/a/nothing") == 404
         found = scrape(server)
     used = [name for name in found if name.startswith("apiserver_requested_deprecated_apis")]

@@ -21,9 +21,9 @@ from aggregated import (
     external_service,
     front_options,
     make_folder,
-    until,
 )
 from telling_server import TellingServer, telling_server
+from tests.waiting import eventually
 
 from watchkeeper.server.aggregation import passing
 from watchkeeper.testing import Server
@@ -48,7 +48,7 @@ def front(folder: Path, far: TellingServer) -> Iterator[Handle]:
     with Server(**front_options(folder)) as running:
         running.request("POST", SERVICES, external_service())
         running.request("POST", APISERVICES, api_service(folder, far.port))
-        until(lambda: condition(running)[0] == "True")
+        eventually(lambda: condition(running)[0] == "True")
         yield running
 
 
@@ -220,7 +220,7 @@ def test_a_stream_comes_as_it_is_made_and_ends_with_its_client(front: Handle, fa
     assert b"5\r\nfirst\r\n" in read_until(sock, b"first\r\n")
     assert not left(far, "first")
     sock.close()
-    until(lambda: left(far, "first"))
+    eventually(lambda: left(far, "first"))
 
 
 def test_whoever_goes_before_the_answer_ends_what_was_asked(front: Handle, far: TellingServer) -> None:
@@ -228,7 +228,7 @@ def test_whoever_goes_before_the_answer_ends_what_was_asked(front: Handle, far: 
     sock.close()
     sock = raw(front, f"GET {BASE}/stream?second HTTP/1.1\r\n")
     sock.close()
-    until(lambda: left(far, "second"))
+    eventually(lambda: left(far, "second"))
 
 
 def test_a_client_that_takes_nothing_holds_up_the_other_server(front: Handle, far: TellingServer) -> None:
@@ -237,7 +237,7 @@ def test_a_client_that_takes_nothing_holds_up_the_other_server(front: Handle, fa
     time.sleep(1)
     assert not left(far, "third")
     sock.close()
-    until(lambda: left(far, "third"))
+    eventually(lambda: left(far, "third"))
 
 
 def test_other_protocols_are_passed_through(front: Handle, far: TellingServer) -> None:
@@ -246,7 +246,7 @@ def test_other_protocols_are_passed_through(front: Handle, far: TellingServer) -
     sock.sendall(b"hello")
     assert read_until(sock, b"HELLO") == b"HELLO"
     sock.close()
-    until(lambda: left(far, "fourth"))
+    eventually(lambda: left(far, "fourth"))
 
 
 def test_a_refusal_to_switch_is_passed_back_and_anything_else_is_an_error(front: Handle) -> None:
@@ -264,19 +264,19 @@ def test_whoever_goes_before_the_protocol_is_another_ends_what_was_asked(front: 
     time.sleep(0.2)
     assert not left(far, "seventh")
     sock.close()
-    until(lambda: left(far, "seventh"))
+    eventually(lambda: left(far, "seventh"))
 
 
 def test_a_server_that_cannot_be_reached_is_unavailable(folder: Path) -> None:
     with Server(**front_options(folder)) as front, telling_server(folder) as far:
         front.request("POST", SERVICES, external_service())
         front.request("POST", APISERVICES, api_service(folder, far.port))
-        until(lambda: condition(front)[0] == "True")
+        eventually(lambda: condition(front)[0] == "True")
         front.request("PATCH", f"{APISERVICES}/{NAME}", {"spec": {"service": {"port": 1}}})
         answer = ask(front, "GET", "/x")
         if "error" in answer.text:  # not noticed yet
             assert answer.text.startswith("error trying to reach service: dial tcp ")
-        until(lambda: condition(front)[:2] == ("False", "FailedDiscoveryCheck"))
+        eventually(lambda: condition(front)[:2] == ("False", "FailedDiscoveryCheck"))
         assert "connection refused" in condition(front)[2]
         answer = ask(front, "GET", "/x")
         assert (answer.status_code, answer.text) == (503, "service unavailable\n")
@@ -287,14 +287,14 @@ def test_a_server_that_stops_ends_streams_and_lets_go_of_the_other_one(folder: P
     with server as front:
         front.request("POST", SERVICES, external_service())
         front.request("POST", APISERVICES, api_service(folder, far.port))
-        until(lambda: condition(front)[0] == "True")
+        eventually(lambda: condition(front)[0] == "True")
         stream = raw(front, f"GET {BASE}/stream?watch=1&fifth HTTP/1.1\r\n")
         tunnel = raw(front, f"GET {BASE}/up?fifth HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: shouting\r\n")
         read_until(stream, b"first\r\n")
         read_until(tunnel, b"\r\n\r\n")
     assert read_until(stream, b"0\r\n\r\n") == b"0\r\n\r\n"
     assert tunnel.recv(1) == b""
-    until(lambda: left(far, "fifth"))
+    eventually(lambda: left(far, "fifth"))
 
 
 def test_a_webhook_may_be_behind_this_server_itself(front: Handle, far: TellingServer) -> None:
@@ -316,7 +316,7 @@ def test_a_webhook_may_be_behind_this_server_itself(front: Handle, far: TellingS
             given = {"Authorization": f"Bearer {front.token}"}
             return http.post("/api/v1/namespaces/default/configmaps?dryRun=All", json=body, headers=given).text
 
-    until(lambda: "webhook response was absent" in refusal())
+    eventually(lambda: "webhook response was absent" in refusal())
     front.request("DELETE", f"{hooks}/reviews")
     assert far.users[-1] == "system:apiserver"
 
@@ -333,4 +333,4 @@ def test_what_takes_too_long_is_ended_at_its_head_and_in_its_body(front: Handle,
     assert (answer.status_code, answer.json()["reason"]) == (504, "Timeout")
     with pytest.raises(httpx.RemoteProtocolError):
         ask(front, "GET", "/stream?sixth&timeout=500ms")
-    until(lambda: left(far, "sixth"))
+    eventually(lambda: left(far, "sixth"))

@@ -17,6 +17,7 @@ from aggregated import (
     make_folder,
 )
 from telling_server import telling_server
+from tests.waiting import eventually
 
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
@@ -42,23 +43,16 @@ def test_files_that_change_are_taken_over_if_they_go_together(folder: Path, monk
 
         front.request("POST", SERVICES, external_service())
         front.request("POST", APISERVICES, api_service(folder, far.port))
-        end = time.monotonic() + 10
-        while condition(front)[0] != "True":
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        eventually(lambda: condition(front)[0] == "True")
         assert shown() == "root"
         key.write_bytes((folder / "server.key").read_bytes())
         time.sleep(0.3)
         assert shown() == "root"
         certificate.write_bytes((folder / "server.crt").read_bytes())
-        while shown() != "etcd":
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        eventually(lambda: shown() == "etcd")
         certificate.write_bytes(mine[0])
         key.write_bytes(mine[1])
-        while shown() != "root":
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        eventually(lambda: shown() == "root")
 
 
 def test_a_server_does_not_start_with_files_that_do_not_go_together(folder: Path, tmp_path: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
@@ -18,13 +17,6 @@ BASE = "/api/v1/namespaces/default"
 def pod(name: str) -> Object:
     container = {"name": "c", "image": "i"}
     return {"metadata": {"name": name}, "spec": {"terminationGracePeriodSeconds": 0, "containers": [container]}}
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 def used(server: Handle) -> Object:

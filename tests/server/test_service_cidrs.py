@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stored_values import put
+from tests.waiting import eventually
 
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle, RequestFailed
@@ -37,13 +36,6 @@ def judge(server: Handle, name: str, status: str) -> None:
     condition = {"type": "Ready", "status": status, "reason": "r", "message": "m"}
     condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
     server.request("PATCH", f"{CIDRS}/{name}/status", {"status": {"conditions": [condition]}})
-
-
-def eventually(check: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_what_is_written_of_a_service_cidr_counts_at_once(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stored_values import value
+from tests.waiting import eventually
 
 from watchkeeper.server.errors import StartupError
 from watchkeeper.testing import Server
@@ -78,10 +78,7 @@ def test_events_go_when_their_time_is_over() -> None:
         events = "/api/v1/namespaces/default/events"
         server.request("POST", events, EVENT)
         server.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}})
-        end = time.monotonic() + 20
-        while server.request("GET", events)["items"]:
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        eventually(lambda: not server.request("GET", events)["items"])
         assert len(server.request("GET", "/api/v1/namespaces/default/configmaps")["items"]) == 1
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from tests.waiting import eventually
 
 from watchkeeper.server import file_watch, pki, tls_upkeep
 from watchkeeper.server.errors import StartupError
@@ -112,10 +113,7 @@ def test_files_that_do_not_fit_change_nothing(tmp_path: Path, caplog: pytest.Log
     put(first, used)
     with Server(tls_cert=used / "serving.crt", tls_key=used / "serving.key", controllers=()) as server:
         (used / "serving.key").write_bytes((second / "serving.key").read_bytes())
-        end = time.monotonic() + 10
-        while "certificates stay as they were: cannot use the certificate" not in caplog.text:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        eventually(lambda: "certificates stay as they were: cannot use the certificate" in caplog.text)
         connect(server, first).close()
         put(second, used)
         in_time(lambda: connect(server, second)).close()
@@ -177,10 +175,7 @@ def test_the_authorities_that_are_in_use_are_told_to_extension_servers(
         time.sleep(0.3)
         assert lists(first)
         used.write_text(second)
-        end = time.monotonic() + 10
-        while not lists(first, second):
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        eventually(lambda: lists(first, second))
 
 
 def test_the_server_renews_its_own_certificate_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,10 +188,8 @@ def test_the_server_renews_its_own_certificate_while_it_runs(monkeypatch: pytest
         assert shown(connect(server, data)) == first
         monkeypatch.setattr(pki, "_SERVING_DAYS", 400)
         monkeypatch.setattr(pki, "_RENEW_DAYS", 370)
-        end = time.monotonic() + 10
-        while days_left(renewed := shown(connect(server, data))) < 390:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        eventually(lambda: days_left(shown(connect(server, data))) >= 390)
+        renewed = shown(connect(server, data))
         time.sleep(0.3)
         assert shown(connect(server, data)) == renewed != first
         ask(before)

@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import eventually
 
 from watchkeeper.testing.directory import TemporaryDirectory, remove_abandoned
 
@@ -25,15 +25,6 @@ def test_that_hangs(number, watchkeeper_server, watchkeeper_namespace):
     time.sleep(120)
 """
 PATIENCE = 60
-
-
-def until(holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if holds():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def users_of(directory: str) -> list[str]:
@@ -60,13 +51,13 @@ def test_a_killed_run_leaves_nothing(tmp_path: Path, arguments: list[str]) -> No
     run = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         expected = 2 if arguments else 1
-        assert until(lambda: len(list(told.iterdir())) == expected)
+        assert eventually(lambda: len(list(told.iterdir())) == expected, seconds=PATIENCE)
         directories = [path.read_text() for path in told.iterdir()]
         assert all(users_of(directory) for directory in directories)
         run.send_signal(signal.SIGKILL)
         run.wait()
-        assert until(lambda: not any(Path(directory).exists() for directory in directories))
-        assert until(lambda: not any(users_of(directory) for directory in directories))
+        assert eventually(lambda: not any(Path(directory).exists() for directory in directories), seconds=PATIENCE)
+        assert eventually(lambda: not any(users_of(directory) for directory in directories), seconds=PATIENCE)
         assert [entry.name for entry in temporary.iterdir() if entry.name.startswith("watchkeeper-")] == []
     finally:
         if run.poll() is None:

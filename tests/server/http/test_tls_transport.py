@@ -9,6 +9,7 @@ import ssl
 from contextlib import asynccontextmanager
 
 import pytest
+from tests.waiting import until
 from wire_client import PATIENCE, WireClient
 
 from watchkeeper.server.http.limits import HttpLimits
@@ -59,12 +60,6 @@ async def connected(port):
         yield WireClient(reader, writer)
     finally:
         writer.close()
-
-
-async def until(condition):
-    async with asyncio.timeout(PATIENCE):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 class Recorder(asyncio.Protocol):
