@@ -242,6 +242,20 @@ def test_a_refused_review_shows_non_resource_attributes_whole(server: Handle) ->
     assert (cause["field"], cause["message"]) == ("spec.nonResourceAttributes", told)
 
 
+def test_a_refused_review_shows_metadata_in_the_order_of_its_types(server: Handle) -> None:
+    owner = {"uid": "u", "name": "n", "kind": "K", "controller": True, "blockOwnerDeletion": True, "apiVersion": "v1"}
+    metadata = {"ownerReferences": [owner], "labels": {"b": "c", "a": "b"}}
+    body = {"metadata": metadata, "spec": {"user": "u", "nonResourceAttributes": {}}}
+    status = refused(server, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body)
+    (cause,) = status["details"]["causes"]
+    shown = (
+        '{"labels":{"a":"b","b":"c"},"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"u",'
+        '"controller":true,"blockOwnerDeletion":true}],"managedFields":['
+    )
+    assert cause["field"] == "metadata"
+    assert cause["message"].startswith(f"Invalid value: {shown}")
+
+
 def test_a_token_is_asked_for_the_account_of_the_path(server: Handle) -> None:
     path = "/api/v1/namespaces/default/serviceaccounts/worker/token"
     status = refused(server, "POST", path, {"metadata": {"name": "other"}})

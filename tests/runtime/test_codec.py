@@ -112,6 +112,11 @@ def test_a_body_that_is_no_object_is_unrecognized() -> None:
             'version "v9" in scheme "pkg/api/legacyscheme/scheme.go:30"',
         ),
         (
+            b'{"kind":"Config\\nMap","apiVersion":"v\\"1"}',
+            'Config\nMap in version "v\\"1" cannot be handled as a ConfigMap: no kind "Config\\nMap" is registered for '
+            'version "v\\"1" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+        ),
+        (
             b'{"apiVersion":"apps/v1"}',
             'ConfigMap in version "v1" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for '
             'version "apps/v1" in scheme "pkg/api/legacyscheme/scheme.go:30"',

@@ -48,6 +48,15 @@ def test_nulls_and_zero_values_are_left_out() -> None:
     assert decode(CONFIG_MAP, given) == {"metadata": {"name": "a"}, "data": {"k": ""}}
 
 
+def test_the_zero_time_is_left_out_where_a_null_would_be() -> None:
+    zero = "0001-01-01T00:00:00Z"
+    template = {"metadata": {"creationTimestamp": zero}, "spec": {"containers": None}}
+    expected = {"metadata": {}, "spec": {"containers": None}}
+    for unknown in ({}, {"color": "red"}):
+        given = copy.deepcopy({"spec": {"template": template | unknown}})
+        assert decode(DEPLOYMENT, given, [])["spec"]["template"] == expected
+
+
 def test_a_pointer_to_a_zero_value_stays() -> None:
     spec = decode(DEPLOYMENT, {"spec": {"replicas": 0, "paused": False}})["spec"]
     assert spec["replicas"] == 0
@@ -208,6 +217,11 @@ def test_a_wrong_type_is_told_in_the_words_of_the_reference(gvk: GroupVersionKin
             GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"),
             {"webhooks": [{"rules": [{"operations": 5}]}]},
             "number into Go struct field RuleWithOperations.webhooks.rules.operations of type []v1.OperationType",
+        ),
+        (
+            GroupVersionKind("apps", "v1", "StatefulSet"),
+            {"spec": {"volumeClaimTemplates": [{"kind": 5}]}},
+            "number into Go struct field PersistentVolumeClaim.spec.volumeClaimTemplates.TypeMeta.kind of type string",
         ),
         (
             GroupVersionKind("resource.k8s.io", "v1", "DeviceClass"),

@@ -16,6 +16,7 @@ _EMBEDDED = {
     "SecretEnvSource": _NAME_OF_ANOTHER,
     "SecretKeySelector": _NAME_OF_ANOTHER,
     "SecretProjection": _NAME_OF_ANOTHER,
+    "PersistentVolumeClaim": ("TypeMeta", frozenset({"kind", "apiVersion"})),
     "Probe": ("ProbeHandler", frozenset({"exec", "httpGet", "tcpSocket", "grpc"})),
     "IngressRule": ("IngressRuleValue", frozenset({"http"})),
     "RuleWithOperations": ("Rule", _RULE_FIELDS),

@@ -14,6 +14,7 @@ import orjson
 from watchkeeper.apis.apiregistration import schemas as apiregistration
 from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.apis.stored_versions import CURRENT, message_name
+from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.protobuf import Messages, ProtobufError, ProtobufReader, read_envelope
 from watchkeeper.runtime.protobuf_writer import Fields, ProtobufWriter, envelope, write_envelope, write_field
@@ -85,7 +86,7 @@ def _message_of(api_version: str, kind: str) -> str:
     if schema is None:
         if (api_version, kind) in _UNDESCRIBED:
             return _UNDESCRIBED[api_version, kind]
-        raise ProtobufError(f'no kind "{kind}" is registered for version "{api_version}"')
+        raise ProtobufError(f"no kind {go_quote(kind)} is registered for version {go_quote(api_version)}")
     return _message_name(schema.name)
 
 

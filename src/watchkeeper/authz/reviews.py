@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from watchkeeper.apis.schema_data import object_meta_schema
 from watchkeeper.authn.interface import InvalidToken, TokenReviewer
 from watchkeeper.authz.interface import Attributes, Authorizer, Decision
 from watchkeeper.authz.rbac.policy import all_told
@@ -17,8 +18,8 @@ from watchkeeper.authz.union import ask
 from watchkeeper.meta import errors, field
 from watchkeeper.meta.field import FieldError
 from watchkeeper.meta.gvk import GroupKind
-from watchkeeper.meta.object_meta import OBJECT_META
 from watchkeeper.request.user import User
+from watchkeeper.runtime.go_order import in_go_order
 
 Object = dict[str, Any]
 _AUTHORIZATION = "authorization.k8s.io"
@@ -26,8 +27,6 @@ _ONE_OF = "exactly one of nonResourceAttributes or resourceAttributes must be sp
 
 
 _INVALID_TOKEN = "invalid bearer token"
-_ENTRY = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
-"""The same of an entry in managedFields."""
 
 
 class RuleResolver(Protocol):
@@ -215,10 +214,8 @@ def _metadata_errors(review: Object, allowed: Sequence[str]) -> list[FieldError]
     metadata = {k: v for k, v in (review.get("metadata") or {}).items() if v}
     if not set(metadata) - set(allowed) - {"managedFields"}:
         return []
-    metadata = dict(sorted(metadata.items(), key=lambda entry: OBJECT_META.index(entry[0])))
-    if "managedFields" in metadata:
-        metadata["managedFields"] = [{k: e[k] for k in _ENTRY if k in e} for e in metadata["managedFields"]]
-    return [field.invalid("metadata", metadata, f"must be empty{' except for namespace' if allowed else ''}")]
+    shown = in_go_order(metadata, object_meta_schema())
+    return [field.invalid("metadata", shown, f"must be empty{' except for namespace' if allowed else ''}")]
 
 
 def _refuse(found: Sequence[FieldError]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from watchkeeper.meta.errors import ApiError, bad_request, internal_error
+from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.alike import MARK, KnownSpec, Specs
 from watchkeeper.runtime.decode import decode_sent
@@ -214,7 +215,9 @@ def check_version(decoded: Decoded, expected: Kind) -> None:
 
 def cannot_be_handled(found: GroupVersionKind, expected: Kind, why: str) -> ApiError:
     """400: a body that says what it is, but cannot be used."""
-    return bad_request(f'{found.kind} in version "{found.version}" cannot be handled as a {expected.gvk.kind}: {why}')
+    return bad_request(
+        f"{found.kind} in version {go_quote(found.version)} cannot be handled as a {expected.gvk.kind}: {why}"
+    )
 
 
 def encode(obj: Object) -> bytes:

@@ -39,7 +39,8 @@ def parse_config(data: str | Mapping[str, Any], kind: str, specs: Mapping[str, M
         raise ConfigFileError(f"Object 'apiVersion' is missing in '{shown}'")
     if obj["kind"] != kind or obj["apiVersion"] not in specs:
         raise ConfigFileError(
-            f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" in scheme "{_SCHEME}"'
+            f"no kind {go_quote(obj['kind'])} is registered for version {go_quote(obj['apiVersion'])}"
+            f' in scheme "{_SCHEME}"'
         )
     unknown: list[str] = []
     fields = {"apiVersion": str, "kind": str, **specs[obj["apiVersion"]]}

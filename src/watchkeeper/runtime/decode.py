@@ -17,7 +17,7 @@ from typing import Any
 
 from watchkeeper.runtime.base64_text import canonical_base64
 from watchkeeper.runtime.quantity import canonical_quantity
-from watchkeeper.runtime.schema import Field, Schema, SchemaType
+from watchkeeper.runtime.schema import Field, Omit, Schema, SchemaType
 from watchkeeper.runtime.scheme import Decoder, Object
 from watchkeeper.runtime.timestamps import canonical_micro_time, canonical_time
 from watchkeeper.runtime.unmarshal import INT_RANGES, unmarshal
@@ -124,7 +124,8 @@ def _struct(schema: Schema) -> _Walk:
     walk = _STRUCTS[schema] = _maker(len(unset) // 2)(plain, walks, empties, _DROP, _without(schema), *unset)
     for field in schema.fields.values():
         plain[field.name] = _PLAIN.get(field.schema.type) if not _has_form(field.schema) else None
-        walks[field.name] = inner = _value(field.schema)
+        inner = _value(field.schema)
+        walks[field.name] = _unless_zero(inner) if field.omit is Omit.ZERO and not field.pointer else inner
         empties[field.name] = _empty(field, inner, keep=keeps_empty_lists(schema))
     return walk
 
@@ -184,6 +185,16 @@ def _empty(field: Field, inner: _Walk, *, keep: bool) -> _Walk:
             if forgotten and not new:
                 return _DROP
         return _DROP if omitted(field, new) else new
+
+    return walk
+
+
+def _unless_zero(inner: _Walk) -> _Walk:
+    """The walk of a time that is left out where it is the zero time."""
+
+    def walk(value: Any) -> Any:
+        new = inner(value)
+        return _DROP if new is None else new
 
     return walk
 

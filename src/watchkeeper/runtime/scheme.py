@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 from watchkeeper.runtime.alike import Specs
 from watchkeeper.runtime.schema import Schema
@@ -31,7 +32,7 @@ class NotRegistered(LookupError):
     """The scheme has no such kind."""
 
     def __init__(self, gvk: GroupVersionKind) -> None:
-        super().__init__(f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}"')
+        super().__init__(f"no kind {go_quote(gvk.kind)} is registered for version {go_quote(gvk.api_version)}")
         self.gvk = gvk
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
 from watchkeeper.runtime.codec import said
 from watchkeeper.runtime.json_text import JsonError, read_json
@@ -78,4 +79,6 @@ def _mismatch(found: GroupVersionKind, kind: GroupVersionKind) -> str:
     if known or (found.api_version == "v1" and found.kind in _OF_ANY_SCHEME):
         source, target = f"{found.version}.{found.kind}", f"{kind.version}.{kind.kind}"
         return f"converting ({source}) to ({target}): unknown conversion"
-    return f'no kind "{found.kind}" is registered for version "{found.api_version}" in scheme "{_SCHEME}"'
+    return (
+        f'no kind {go_quote(found.kind)} is registered for version {go_quote(found.api_version)} in scheme "{_SCHEME}"'
+    )

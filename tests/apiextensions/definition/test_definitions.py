@@ -70,6 +70,12 @@ def test_names_conversion_and_stored_versions_are_filled_in() -> None:
     assert definition_errors(found) == []
 
 
+def test_of_a_conversion_webhook_that_says_nothing_nothing_is_kept() -> None:
+    assert "webhook" not in _definition(conversion={"strategy": "None", "webhook": {}})["spec"]["conversion"]
+    asked = _definition(conversion={"strategy": "None", "webhook": {"conversionReviewVersions": []}})
+    assert asked["spec"]["conversion"]["webhook"] == {"conversionReviewVersions": []}
+
+
 def test_the_name_is_made_of_plural_and_group() -> None:
     assert DEFINITION_BEHAVIOR.name_rule_of is not None
     wrong = DEFINITION_BEHAVIOR.name_rule_of(_definition())

@@ -18,7 +18,11 @@ def set_defaults(definition: Object) -> None:
         names["listKind"] = f"{kind}List"
     if spec.get("conversion") is None:
         spec["conversion"] = {"strategy": "None"}
-    service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get("service")
+    webhook = spec["conversion"].get("webhook")
+    if webhook is not None and webhook.get("clientConfig") is None and webhook.get("conversionReviewVersions") is None:
+        # The hub version has no struct around the two, so that nothing of an empty one is left.
+        spec["conversion"].pop("webhook")
+    service = ((webhook or {}).get("clientConfig") or {}).get("service")
     if service is not None and service.get("port") is None:
         service["port"] = 443
     status = definition.get("status")
