@@ -77,3 +77,9 @@ def test_violations_are_told(schema: dict[str, Any], expected: list[str]) -> Non
 def test_parts_that_no_structural_schema_has_are_refused(word: str) -> None:
     with pytest.raises(NotStructural, match="is not supported"):
         read_structural({"type": "object", word: {"a": {}} if word != "$ref" else "#/x"})
+
+
+def test_of_parts_that_are_refused_only_additional_items_count_when_they_say_nothing() -> None:
+    assert read_structural({"type": "object", "definitions": {}, "$ref": ""}).type == "object"
+    with pytest.raises(NotStructural, match="'additionalItems' is not supported"):
+        read_structural({"type": "object", "additionalItems": {}})

@@ -86,8 +86,9 @@ def test_a_refused_change_of_a_volume_shows_what_changed(kind: str, spec: Any, c
 def test_a_refused_change_of_a_jobs_template_shows_the_new_one() -> None:
     spec = {"template": template(restartPolicy="Never")}
     old = created({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": spec})
-    pods = {**old["spec"]["template"], "spec": {**old["spec"]["template"]["spec"], "hostname": "h"}}
+    metadata = {**old["spec"]["template"]["metadata"], "deletionGracePeriodSeconds": 0}
+    pods = {"metadata": metadata, "spec": {**old["spec"]["template"]["spec"], "hostname": "h"}}
     told = update(old, {**old, "spec": {**old["spec"], "template": pods}}).errors
-    assert told[0].startswith('spec.template: Invalid value: {"labels":{"app":"x",')
+    assert told[0].startswith('spec.template: Invalid value: {"deletionGracePeriodSeconds":0,"labels":{"app":"x",')
     assert '"Spec":{"Volumes":null,"InitContainers":null,"Containers":[{"Name":"main","Image":"img:1",' in told[0]
     assert told[0].endswith(": field is immutable")

@@ -18,3 +18,6 @@ def test_terms_that_are_gone_are_shown_as_null() -> None:
     old = created(pod(**shape, affinity={"nodeAffinity": required}))
     errors = update(old, pod(**shape)).errors
     assert any("nodeSelectorTerms: Invalid value: null: no additions/deletions" in error for error in errors)
+    none = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    errors = update(old, pod(**shape, affinity={"nodeAffinity": none})).errors
+    assert any("nodeSelectorTerms: Invalid value: []: no additions/deletions" in error for error in errors)

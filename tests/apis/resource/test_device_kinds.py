@@ -186,6 +186,13 @@ def test_slices_publish_devices() -> None:
                 "use bindingConditions"
             ],
         ),
+        (
+            published({"name": "d", "bindingConditions": [], "bindingFailureConditions": ["a"]}),
+            [
+                "spec.devices[0].bindingConditions: Invalid value: []: bindingConditions are required to use "
+                "bindingFailureConditions"
+            ],
+        ),
     ],
 )
 def test_what_a_slice_may_not_be(body: Any, errors: list[str]) -> None:

@@ -129,7 +129,7 @@ def read_structural(schema: Json) -> Structural:
         return Structural(source=schema, type=kind, plain=kind in _PLAIN_TYPES and "pattern" not in schema)
     if not _UNSUPPORTED.keys().isdisjoint(schema):
         for key, name in _UNSUPPORTED.items():
-            if schema.get(key) not in (None, "", {}):
+            if schema.get(key) not in (None, "", {}) or (key == "additionalItems" and schema.get(key) is not None):
                 raise NotStructural(f"OpenAPIV3Schema '{name}' is not supported")
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         raise NotStructural("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined")

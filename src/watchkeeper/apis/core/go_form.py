@@ -66,6 +66,6 @@ def _with_security(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {name: value for name, value in metadata.items() if value}
+    shown = {name: value for name, value in metadata.items() if value or value == 0}
     found: dict[str, Any] = in_go_order(shown, object_meta_schema())
     return found

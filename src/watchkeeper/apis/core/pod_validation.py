@@ -237,9 +237,9 @@ def _node_affinity_changes(new: Object | None, old: Object | None) -> list[Field
     if not old_terms:
         return []
     terms = _required_terms(new)
-    if len(terms) != len(old_terms):
+    if terms is None or len(terms) != len(old_terms):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [invalid(path, [go_form(term, "NodeSelectorTerm") for term in terms] or None, text)]
+        return [invalid(path, None if terms is None else [go_form(term, "NodeSelectorTerm") for term in terms], text)]
     text = "only additions are allowed (no mutations or deletions)"
     return [
         invalid(f"{path}[{i}]", go_form(term, "NodeSelectorTerm"), text)
@@ -248,9 +248,9 @@ def _node_affinity_changes(new: Object | None, old: Object | None) -> list[Field
     ]
 
 
-def _required_terms(affinity: Object | None) -> Sequence[Object]:
+def _required_terms(affinity: Object | None) -> Sequence[Object] | None:
     selector = (affinity or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    terms: Sequence[Object] = selector.get("nodeSelectorTerms") or ()
+    terms: Sequence[Object] | None = selector.get("nodeSelectorTerms")
     return terms
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from watchkeeper.apis.resource.lists import validate_list
 from watchkeeper.apis.validation.metadata import validate_label_name
@@ -11,9 +12,10 @@ from watchkeeper.meta.field import FieldError, duplicate, invalid
 _MAX = 4
 
 
-def validate_binding_conditions(conditions: Sequence[str], failures: Sequence[str], path: str) -> list[FieldError]:
-    """Conditions that bind, and such that keep from binding: both or none, each once, none among the others."""
+def validate_binding_conditions(device: Mapping[str, Any], path: str) -> list[FieldError]:
+    """Conditions that bind a device, and such that keep it from that: both or none, each once, none in both."""
     names = ("bindingConditions", "bindingFailureConditions")
+    conditions, failures = (device.get(name) or () for name in names)
     errors: list[FieldError] = []
     for name, items in zip(names, (conditions, failures), strict=True):
         errors += validate_list(items, _MAX, validate_label_name, f"{path}.{name}")
@@ -27,8 +29,8 @@ def validate_binding_conditions(conditions: Sequence[str], failures: Sequence[st
                 errors.append(invalid(at, item, text))
     if failures and not conditions:
         text = "bindingConditions are required to use bindingFailureConditions"
-        errors.append(invalid(f"{path}.bindingConditions", None, text))
+        errors.append(invalid(f"{path}.bindingConditions", device.get("bindingConditions"), text))
     if conditions and not failures:
         text = "bindingFailureConditions are required to use bindingConditions"
-        errors.append(invalid(f"{path}.bindingFailureConditions", None, text))
+        errors.append(invalid(f"{path}.bindingFailureConditions", device.get("bindingFailureConditions"), text))
     return errors

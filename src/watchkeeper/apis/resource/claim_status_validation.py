@@ -141,9 +141,7 @@ def _allocation(allocation: Object, path: str, names: RequestNames) -> list[Fiel
 def _result(result: Object, path: str, names: RequestNames) -> list[FieldError]:
     errors = validate_request_reference(result.get("request") or "", f"{path}.request", names)
     errors += _device(result, path)
-    errors += validate_binding_conditions(
-        result.get("bindingConditions") or (), result.get("bindingFailureConditions") or (), path
-    )
+    errors += validate_binding_conditions(result, path)
     if result.get("shareID") is not None:
         errors += validate_uid(result["shareID"], f"{path}.shareID")
     return errors

@@ -167,9 +167,7 @@ def _device(device: Object, old: Object | None, path: str, spec: Object) -> list
         f"{path}.consumesCounters",
     )
     errors += _device_place(device, path, spec)
-    return errors + validate_binding_conditions(
-        device.get("bindingConditions") or (), device.get("bindingFailureConditions") or (), path
-    )
+    return errors + validate_binding_conditions(device, path)
 
 
 def _attribute(attribute: Object, path: str) -> list[FieldError]:
