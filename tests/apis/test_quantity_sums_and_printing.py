@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from watchkeeper.apis import printing, quantities
@@ -55,6 +57,22 @@ def test_selectors_are_written_as_queries() -> None:
     assert printing.format_label_selector({}) == "<none>"
     with pytest.raises(ValueError, match="not a valid label selector operator"):
         printing.selector_text({"matchExpressions": [{"key": "a", "operator": "Like"}]})
+
+
+@pytest.mark.parametrize(
+    ("selector", "fault"),
+    [
+        ({"matchLabels": {"a": "/b"}}, r'^values\[0\]\[a\]: Invalid value: "/b": a valid label must be'),
+        ({"matchLabels": {"x/y/z": "b"}}, r'^key: Invalid value: "x/y/z"'),
+        ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["b", "/"]}]}, r"^values\[1\]\[a\]: "),
+        ({"matchExpressions": [{"key": "a", "operator": "NotIn"}]}, "values set can't be empty"),
+        ({"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]}, "values set must be empty"),
+    ],
+)
+def test_a_selector_that_no_labels_could_match_has_no_text(selector: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
+        printing.selector_text(selector)
+    assert printing.format_label_selector(selector) == "<error>"
 
 
 def test_what_was_never_made_has_no_age() -> None:

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from watchkeeper.apis.behavior import Column
+from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.instants import since_epoch
+from watchkeeper.meta.label_selector import Operator
+from watchkeeper.meta.label_selector import requirement as check_requirement
 
 NONE = "<none>"
 UNKNOWN = "<unknown>"
@@ -96,11 +99,14 @@ def format_labels(labels: Mapping[str, str] | None) -> str:
 def selector_text(selector: Mapping[str, Any] | None) -> str:
     """A label selector in the syntax of query parameters, by key; "" when it selects everything.
 
-    Raises ValueError on an operator that is none.
+    Raises ValueError on requirements that no labels could be asked for.
     """
     if not selector:
         return ""
-    parts = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    labels = selector.get("matchLabels") or {}
+    for key, value in labels.items():
+        check_requirement(key, Operator.EQUALS, (value,))
+    parts = [(key, f"{key}={value}") for key, value in labels.items()]
     parts += [(r.get("key", ""), _requirement_text(r)) for r in selector.get("matchExpressions") or ()]
     parts.sort(key=lambda part: part[0])
     return ",".join(text for _, text in parts)
@@ -108,18 +114,25 @@ def selector_text(selector: Mapping[str, Any] | None) -> str:
 
 def _requirement_text(requirement: Mapping[str, Any]) -> str:
     key: str = requirement.get("key", "")
-    operator = requirement.get("operator", "")
-    values = ",".join(sorted(requirement.get("values") or ()))
+    operator = _OPERATORS.get(requirement.get("operator", ""))
+    if operator is None:
+        raise ValueError(f"{go_quote(requirement.get('operator', ''))} is not a valid label selector operator")
+    values = requirement.get("values") or ()
+    check_requirement(key, operator, values)
     match operator:
-        case "In":
-            return f"{key} in ({values})"
-        case "NotIn":
-            return f"{key} notin ({values})"
-        case "Exists":
+        case Operator.EXISTS:
             return key
-        case "DoesNotExist":
+        case Operator.DOES_NOT_EXIST:
             return f"!{key}"
-    raise ValueError(f'"{operator}" is not a valid label selector operator')
+    return f"{key} {operator.value} ({','.join(sorted(values))})"
+
+
+_OPERATORS = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+}
 
 
 def format_label_selector(selector: Mapping[str, Any] | None) -> str:

@@ -98,7 +98,7 @@ class _ScaleChange:
         assert current is not None
         obj = current.data()
         record = ScaleRecord(obj["metadata"].get("managedFields"), self._mapping.version, self._mapping.replicas)
-        old = self._mapping.scale_of(obj)
+        old = self._old_scale(obj)
         if entries := record.to_scale():
             old["metadata"]["managedFields"] = entries
         new = await self._updated(DerivedObject(current, old))
@@ -112,6 +112,13 @@ class _ScaleChange:
         else:
             obj["metadata"].pop("managedFields", None)
         return obj
+
+    def _old_scale(self, obj: Object) -> Object:
+        """What is to be changed. That it cannot be told is no fault of the request here, unlike where it is read."""
+        try:
+            return self._mapping.scale_of(obj)
+        except errors.ApiError as error:
+            raise (errors.ApiError(500, "", error.message) if error.code == 400 else error) from None
 
     def _check_uid(self, new: Object, old: Object) -> None:
         """A Scale with a uid is about that object only, also where a patch made it so. Raises a 409."""

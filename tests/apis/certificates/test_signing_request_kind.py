@@ -87,6 +87,10 @@ def test_an_update_of_the_request_changes_neither_spec_nor_status() -> None:
     old = created(signing_request())
     written = update(old, signing_request(signerName="other.example.com/x"))
     assert written.errors == [] and written.obj["spec"] == old["spec"]
+    old["spec"]["request"] = ""
+    assert update(old, signing_request()).errors == [
+        'spec.request: Invalid value: "": PEM block type must be CERTIFICATE REQUEST'
+    ]
 
 
 def test_approvers_write_conditions_only_and_get_times_filled_in() -> None:

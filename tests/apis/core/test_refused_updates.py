@@ -103,6 +103,20 @@ def test_changed_tolerations_are_told_once_and_negative_grace_periods_become_a_s
     assert [error.split(":")[0] for error in told] == ["spec.tolerations[0].operator", "spec.tolerations"]
 
 
+def test_kept_tolerations_that_were_stored_wrong_are_told_as_those_of_the_pod_and_as_changeable() -> None:
+    old = created(pod(tolerations=[{"key": "a", "operator": "Exists"}]))
+    old["spec"]["tolerations"][0]["value"] = "x"
+    told = update(old, {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}).errors
+    needed = "spec.tolerations[0].operator: Invalid value: \"x\": value must be empty when `operator` is 'Exists'"
+    assert told == [needed, needed]
+
+
+def test_a_selector_that_a_gated_pod_cannot_have_is_shown_by_key() -> None:
+    old = created(pod(schedulingGates=[{"name": "x/y"}], nodeSelector={"b": "1"}))
+    told = update(old, {**old, "spec": {**old["spec"], "nodeSelector": {"b": "2", "a": "1"}}}).errors
+    assert told[0].startswith('spec.nodeSelector: Invalid value: {"a":"1","b":"2"}: only additions')
+
+
 def test_a_pod_that_asks_for_nothing_as_a_whole_is_best_effort() -> None:
     asking = [{"name": "a", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}]
     assert created(pod(containers=asking, resources={}))["status"]["qosClass"] == "BestEffort"

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from kind_writer import BEHAVIORS, create, created, row, update, update_status
 
+from watchkeeper.apis.resource.claim_validation import MAX_PARAMETERS, validate_class_spec
+from watchkeeper.meta.field import FieldError, invalid
 from watchkeeper.meta.gvk import GroupKind
 
 GROUP = "resource.k8s.io"
@@ -134,6 +136,20 @@ def test_classes_count_changes() -> None:
         "spec.selectors[0].cel: Required value",
         'spec.extendedResourceName: Invalid value: "cpu": must be a valid extended resource name',
     ]
+
+
+def test_of_a_class_that_is_stored_configurations_may_be_long_but_expressions_must_compile() -> None:
+    def refuse(path: str, expression: str) -> list[FieldError]:
+        return [invalid(path, expression, "does not compile")]
+
+    opaque = {"driver": "d.example.com", "parameters": {"a": "x" * MAX_PARAMETERS}}
+    spec = {"selectors": [{"cel": {"expression": "x"}}], "config": [{"opaque": opaque}]}
+    told = [str(error) for error in validate_class_spec(spec, {}, "spec", refuse)]
+    assert told == [
+        'spec.selectors[0].cel.expression: Invalid value: "x": does not compile',
+        "spec.config[0].opaque.parameters: Too long: may not be more than 10240 bytes",
+    ]
+    assert [str(error) for error in validate_class_spec(spec, spec, "spec", refuse)] == told[:1]
 
 
 def test_slices_publish_devices() -> None:

@@ -103,7 +103,7 @@ def _errors(request: Object, old: Object | None) -> list[FieldError]:
     spec = request.get("spec") or {}
     was = (old or {}).get("spec") or {}
     errors: list[FieldError] = []
-    if old is None and (fault := request_fault(_bytes_of(spec.get("request")))):
+    if fault := request_fault(_bytes_of(spec.get("request"))):
         errors.append(invalid("spec.request", spec.get("request"), fault))
     errors += _usage_errors(spec.get("usages") or [], was.get("usages") or [])
     signer = spec.get("signerName") or ""

@@ -22,7 +22,7 @@ from watchkeeper.apis.core.unified_diff import unified_diff
 from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta, validate_sound_object_meta
 from watchkeeper.apis.validation.names import inclusive_range_error
-from watchkeeper.meta.field import FieldError, forbidden, invalid, required
+from watchkeeper.meta.field import FieldError, forbidden, in_key_order, invalid, required
 
 Object = Mapping[str, Any]
 
@@ -128,7 +128,7 @@ def validate_pod_update(new: Object, old: Object) -> list[FieldError]:
     errors += wrong
     if wrong and deadline is not None:
         return errors
-    if spec.get("tolerations") != old_spec.get("tolerations"):
+    if errors or spec.get("tolerations") != old_spec.get("tolerations"):  # what is wrong with them is told twice
         errors += _toleration_changes(spec.get("tolerations") or (), old_spec.get("tolerations") or ())
     errors += _gate_changes(spec.get("schedulingGates") or (), old_spec.get("schedulingGates") or ())
     if same(spec, old_spec, "core.v1.PodSpec"):
@@ -215,7 +215,7 @@ def _gated_changes(munged: dict[str, Any], old: Object) -> list[FieldError]:
     if selector != old_selector:
         text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
         if any(selector.get(key) != value for key, value in old_selector.items()):
-            errors.append(invalid("spec.nodeSelector", munged.get("nodeSelector"), text))
+            errors.append(invalid("spec.nodeSelector", in_key_order(munged.get("nodeSelector")), text))
         munged.update(_with(munged, "nodeSelector", old.get("nodeSelector")))
         if old.get("nodeSelector") is None:
             munged.pop("nodeSelector", None)

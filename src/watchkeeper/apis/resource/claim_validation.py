@@ -80,10 +80,14 @@ def validate_template_spec(spec: Object, path: str, compiled: Compile) -> list[F
 
 
 def validate_class_spec(spec: Object, old: Object, path: str, compiled: Compile) -> list[FieldError]:
-    """The spec of a class of devices: expressions that it had already, all of them, are taken as they are."""
-    same = "selectors" in old and equal_as_stored(spec.get("selectors"), old["selectors"])
-    errors = _selectors(spec, path, None if same else compiled)
-    errors += validate_list(spec.get("config"), MAX_CONFIGS, validate_configuration, f"{path}.config")
+    """The spec of a class of devices. Configurations that it had already, all of them, may be as long as they are."""
+    kept = "config" in old and equal_as_stored(spec.get("config"), old["config"])
+
+    def configuration(config: Object, at: str) -> list[FieldError]:
+        return validate_configuration(config, at, stored=kept)
+
+    errors = _selectors(spec, path, compiled)
+    errors += validate_list(spec.get("config"), MAX_CONFIGS, configuration, f"{path}.config")
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended_resource(name):
         text = "must be a valid extended resource name"
@@ -139,14 +143,12 @@ def _wanted(request: Object, path: str, compiled: Compile) -> list[FieldError]:
     return errors
 
 
-def _selectors(holder: Object, path: str, compiled: Compile | None) -> list[FieldError]:
-    """Selectors in CEL; None takes their expressions as they are."""
+def _selectors(holder: Object, path: str, compiled: Compile) -> list[FieldError]:
+    """Selectors in CEL."""
 
     def rule(selector: Object, at: str) -> list[FieldError]:
         if selector.get("cel") is None:
             return [required(f"{at}.cel")]
-        if compiled is None:
-            return []
         at, expression = f"{at}.cel.expression", selector["cel"].get("expression") or ""
         if byte_length(expression) > _MAX_EXPRESSION:
             return [too_long(at, expression, _MAX_EXPRESSION)]
@@ -207,20 +209,21 @@ def _claim_config(config: Object, path: str, names: RequestNames) -> list[FieldE
     return errors + validate_configuration(config, path)
 
 
-def validate_configuration(config: Object, path: str) -> list[FieldError]:
-    """What a driver is told: opaque to the server."""
+def validate_configuration(config: Object, path: str, *, stored: bool = False) -> list[FieldError]:
+    """What a driver is told: opaque to the server. One that is stored already may have any length."""
     opaque = config.get("opaque")
     if opaque is None:
         return [required(f"{path}.opaque")]
     errors = validate_driver_name(opaque.get("driver") or "", f"{path}.opaque.driver")
-    return errors + validate_raw(opaque.get("parameters"), f"{path}.opaque.parameters", MAX_PARAMETERS)
+    limit = None if stored else MAX_PARAMETERS
+    return errors + validate_raw(opaque.get("parameters"), f"{path}.opaque.parameters", limit)
 
 
-def validate_raw(value: Any, path: str, limit: int) -> list[FieldError]:
-    """Any JSON object of at most so many bytes."""
+def validate_raw(value: Any, path: str, limit: int | None) -> list[FieldError]:
+    """Any JSON object of at most so many bytes, or of any number."""
     if value is None:
         return [required(path)]
-    if len(orjson.dumps(value)) > limit:
+    if limit is not None and len(orjson.dumps(value)) > limit:
         return [too_long(path, "", limit)]
     if not isinstance(value, Mapping):
         return [invalid(path, "<value omitted>", "must be a valid JSON object")]
