@@ -16,12 +16,11 @@ from watchkeeper.controllers import garbage_collector
 from watchkeeper.controllers.garbage_collector import GarbageCollector
 from watchkeeper.controllers.gc_graph import Identity
 from watchkeeper.controllers.loopback import Loopback, Resource
-from watchkeeper.controllers.remote_resources import RemoteResource, RemoteResources
+from watchkeeper.controllers.remote_resources import RemoteResources
 from watchkeeper.endpoints.discovery import Discovery
-from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import ServedResource, ServedTable
 from watchkeeper.meta import errors
-from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
+from watchkeeper.meta.gvk import GroupVersionKind, GroupVersionResource
 from watchkeeper.testing import Handle, Server
 from watchkeeper.testing.handle import RequestFailed
 
@@ -83,7 +82,7 @@ def test_what_is_served_is_followed_little_by_little_and_orphans_wait_until_all_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each slice looks at one resource only.
-    monkeypatch.setattr(garbage_collector, "_SLICE_SECONDS", 1e-6)
+    monkeypatch.setattr(garbage_collector, "SLICE_SECONDS", 1e-6)
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -253,75 +252,3 @@ def test_one_look_at_a_time_is_taken_at_what_nobody_can_tell() -> None:
         return looks
 
     assert asyncio.run(main()) == ["garbage-collector/look at 1 of configmaps"]
-
-
-FAR = GroupVersion("far.io", "v1")
-
-
-class Hanging(Loopback):
-    """Another server never answers, and this one always does."""
-
-    def __init__(self) -> None:
-        self.served = ServedTable()
-        self.served.remote[FAR] = lambda _request: Response(503)
-        self.remote = RemoteResources(self.served, Discovery())
-        self.answered = asyncio.Event()
-
-    def find_kind(self, api_version: str, kind: str) -> Resource | None:
-        gv = GroupVersion.parse(api_version)
-        info = ResourceInfo(GroupVersionResource(*gv, "things"), GroupVersionKind(*gv, kind), "thing", True, ("get",))
-        return RemoteResource(info) if gv == FAR else ServedResource(info)
-
-    async def get(self, resource: Resource, namespace: str, name: str) -> Object:
-        if isinstance(resource, RemoteResource):
-            await asyncio.get_running_loop().create_future()
-        if name == "here":
-            self.answered.set()
-        owner = absent("Thing", "far.io/v1")
-        return {"metadata": {"name": name, "uid": name, "resourceVersion": "1", "ownerReferences": [owner]}}
-
-
-def test_a_server_that_does_not_answer_holds_up_nothing_else() -> None:
-    async def main() -> None:
-        api = Hanging()
-        collector = GarbageCollector(api)
-        collector.start()
-
-        def show(name: str, owner: Object) -> None:
-            meta = {"uid": name, "name": name, "namespace": "default", "ownerReferences": [owner]}
-            collector._enqueue(collector._graph.observe(Identity("v1", "ConfigMap", "default", name), meta))
-
-        for number in range(50):
-            show(f"far-{number}", absent("Thing", "far.io/v1"))
-        await asyncio.sleep(0)
-        show("here", absent("ConfigMap", "v1"))
-        async with asyncio.timeout(10):
-            await api.answered.wait()
-        await collector.close()
-
-    asyncio.run(main())
-
-
-class Forgetful(Hanging):
-    """Nobody serves what another server served a moment ago."""
-
-    def find_kind(self, api_version: str, kind: str) -> Resource | None:
-        return None if api_version == "far.io/v1" else super().find_kind(api_version, kind)
-
-
-def test_an_object_whose_api_service_is_gone_is_not_gone_itself() -> None:
-    async def main() -> tuple[bool, bool]:
-        collector = GarbageCollector(Forgetful())
-        graph = collector._graph
-        due = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
-        graph.observe(Identity("far.io/v1", "Thing", "default", "o"), {"uid": "o", "name": "o", **due})
-        reference = {"apiVersion": "far.io/v1", "kind": "Thing", "name": "o", "uid": "o"}
-        graph.observe(Identity("v1", "ConfigMap", "default", "d"), {"uid": "d", "ownerReferences": [reference]})
-        owner, dependent = graph.get("o"), graph.get("d")
-        assert owner is not None and dependent is not None
-        await collector._attempt_delete(owner)
-        await collector.close()
-        left = graph.get("o")
-        return left is not None and left.virtual, graph.is_gone(dependent.owners[0], "default")
-
-    assert asyncio.run(main()) == (True, False)

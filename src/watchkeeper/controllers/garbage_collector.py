@@ -12,29 +12,23 @@ import logging
 import math
 import time
 from collections.abc import Sequence, Set
-from typing import Any
 
 from watchkeeper.aio.backoff import Backoff
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.controllers.gc_graph import FOREGROUND, ORPHAN, Graph, Node, Owner, Work, read_owners
+from watchkeeper.controllers.gc_attempts import latest_of
+from watchkeeper.controllers.gc_graph import Graph, Node
 from watchkeeper.controllers.gc_monitor import Monitor
+from watchkeeper.controllers.gc_workers import FIRST_RETRY, LAST_RETRY, SLICE_SECONDS, Workers
 from watchkeeper.controllers.loopback import Loopback, Resource
 from watchkeeper.controllers.remote_resources import RemoteResource
 from watchkeeper.endpoints.scope import ServedResource
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersion
-from watchkeeper.registry.rest import DeleteOptions
 
 log = logging.getLogger(__name__)
 
-Object = dict[str, Any]
-_WORKERS, _REMOTE_WORKERS = 4, 20
-_FIRST_RETRY, _LAST_RETRY = 0.1, 60.0
-"""Seconds."""
 _LOOK_SECONDS = 0.05
 """How long the look at what is newly served waits for more of it."""
-_SLICE_SECONDS = 0.004
-"""How long it takes at a time, as the workers do, and lets others have their turn."""
 _PATIENCE_SECONDS = 30.0
 """How long orphans wait until it is seen what other servers have; so long does the reference at its start."""
 _VERBS = ("list", "watch", "delete")
@@ -48,11 +42,7 @@ class GarbageCollector:
         self._api = api
         self._tasks = TaskOwner("garbage-collector")
         self._graph = Graph()
-        self._queue: asyncio.Queue[tuple[str, Node]] = asyncio.Queue()
-        self._remote_queue: asyncio.Queue[tuple[str, Node]] | None = None
-        """What takes requests to other servers, whose workers may have to wait long for answers."""
-        self._queued: set[tuple[str, str]] = set()
-        self._attempts: dict[tuple[str, str], int] = {}
+        self._workers = Workers(api, self._graph, self._tasks, self._all_seen)
         self._monitors: dict[tuple[str, str], Monitor] = {}
         self._elsewhere: set[tuple[str, str]] = set()
         """Those of them that are of other servers."""
@@ -72,7 +62,7 @@ class GarbageCollector:
         """What finds out which objects of a resource are gone."""
 
     def __repr__(self) -> str:
-        return f"<GarbageCollector: {self._graph!r}, {self._queue.qsize()} to look at>"
+        return f"<GarbageCollector: {self._graph!r}, {len(self._workers)} to look at>"
 
     def start(self) -> None:
         """Begin to follow and to work."""
@@ -85,11 +75,7 @@ class GarbageCollector:
                     self._changed[group, resource.info.gvr.resource] = resource
         self._remote_groups.update(at.group for at in served.remote)
         self._follow_changed()
-        self._start_workers("worker", self._queue, _WORKERS)
-
-    def _start_workers(self, name: str, queue: asyncio.Queue[tuple[str, Node]], count: int) -> None:
-        for number in range(count):
-            self._tasks.start(f"{name}-{number}", self._work(queue))
+        self._workers.start()
 
     async def close(self) -> None:
         """Stop; the next one finds everything again from what is stored."""
@@ -144,10 +130,10 @@ class GarbageCollector:
         """Follow what is new, for a while: there may be thousands of custom resources."""
         self._look_again = None
         self._note_remote_changes()
-        until = time.perf_counter() + _SLICE_SECONDS
+        until = time.perf_counter() + SLICE_SECONDS
         while self._changed:
             if time.perf_counter() >= until:
-                self._look_again = asyncio.get_running_loop().call_later(_SLICE_SECONDS, self._follow_changed)
+                self._look_again = asyncio.get_running_loop().call_later(SLICE_SECONDS, self._follow_changed)
                 return
             key = next(iter(self._changed))
             self._follow_one(key, self._changed.pop(key))
@@ -196,7 +182,7 @@ class GarbageCollector:
 
         until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS if is_remote else math.inf
         self._unsynced[key] = until
-        monitor = self._monitors[key] = Monitor(resource, self._graph, self._enqueue, settled)
+        monitor = self._monitors[key] = Monitor(resource, self._graph, self._workers.put, settled)
         monitor.task = self._tasks.start(f"feed {resource.info.group_resource}", monitor.feed(self._api))
 
     def _unfollow(self, key: tuple[str, str]) -> None:
@@ -226,264 +212,33 @@ class GarbageCollector:
         return is_elsewhere == isinstance(resource, RemoteResource)
 
     async def _forget_absent(self, resource: Resource, nodes: Sequence[Node]) -> None:
-        backoff = Backoff(initial=_FIRST_RETRY, limit=_LAST_RETRY)
-        until = time.perf_counter() + _SLICE_SECONDS
+        backoff = Backoff(initial=FIRST_RETRY, limit=LAST_RETRY)
+        until = time.perf_counter() + SLICE_SECONDS
         while nodes:
             unknown: list[Node] = []
             for node in nodes:
                 if time.perf_counter() >= until:
                     await asyncio.sleep(0)
-                    until = time.perf_counter() + _SLICE_SECONDS
+                    until = time.perf_counter() + SLICE_SECONDS
                 if self._graph.get(node.uid) is not node or (resource.info.namespaced and not node.identity.namespace):
                     continue
                 try:
-                    is_gone = await self._latest(resource, node) is None
+                    is_gone = await latest_of(self._api, resource, node) is None
                 except ApiError as error:
                     log.info("whether %r is gone is not known: %s", node, error.message)
                     unknown.append(node)
                     continue
                 if is_gone and self._graph.get(node.uid) is node:
-                    self._enqueue(self._graph.forget(node.uid))
+                    self._workers.put(self._graph.forget(node.uid))
             nodes = unknown
             if nodes:
                 await asyncio.sleep(backoff.next())
 
-    # -- working ----------------------------------------------------------------------------------------------
-
-    def _enqueue(self, work: Work) -> None:
-        for node in work.delete:
-            self._add("delete", node)
-        for node in work.orphan:
-            self._add("orphan", node)
-
-    def _add(self, what: str, node: Node) -> None:
-        if (what, node.uid) not in self._queued:
-            self._queued.add((what, node.uid))
-            queue = self._queue
-            if self._api.served.remote and self._takes_requests(what, node):
-                if self._remote_queue is None:
-                    self._remote_queue = asyncio.Queue()
-                    self._start_workers("remote-worker", self._remote_queue, _REMOTE_WORKERS)
-                queue = self._remote_queue
-            queue.put_nowait((what, node))
-
-    def _takes_requests(self, what: str, node: Node) -> bool:
-        """Whether other servers are asked when a node is looked at."""
-        names = {node.identity.api_version, *(owner.api_version for owner in node.owners)}
-        if what == "orphan":
-            names.update(dependent.identity.api_version for dependent in node.dependents)
-        return any(str(at) in names for at in self._api.served.remote)
-
-    async def _work(self, queue: asyncio.Queue[tuple[str, Node]]) -> None:
-        until = time.perf_counter() + _SLICE_SECONDS
-        while True:
-            if time.perf_counter() >= until:
-                # A storage in memory answers at once, so nothing else would ever wait here.
-                await asyncio.sleep(0)
-                until = time.perf_counter() + _SLICE_SECONDS
-            what, node = await queue.get()
-            self._queued.discard((what, node.uid))
-            node = self._graph.get(node.uid) or node
-            try:
-                if what == "delete":
-                    await self._attempt_delete(node)
-                else:
-                    await self._orphan(node)
-            except Exception as error:
-                self._again(what, node, error)
-            else:
-                self._attempts.pop((what, node.uid), None)
-
-    def _again(self, what: str, node: Node, error: Exception) -> None:
-        """Try again later, each time after twice as long."""
-        attempts = self._attempts.get((what, node.uid), 0)
-        self._attempts[what, node.uid] = attempts + 1
-        if not isinstance(error, ApiError):
-            log.error("garbage collection of %r failed and is tried again", node, exc_info=error)
-        elif attempts == 0:
-            log.info("garbage collection of %r is tried again: %s", node, error.message)
-        delay = min(_FIRST_RETRY * 2**attempts, _LAST_RETRY)
-        asyncio.get_running_loop().call_later(delay, self._retry, what, node)
-
-    def _retry(self, what: str, node: Node) -> None:
-        if node.uid in self._graph:
-            self._add(what, node)
-        else:
-            self._attempts.pop((what, node.uid), None)
-
-    async def _attempt_delete(self, node: Node) -> None:
-        if node.being_deleted and not node.deleting_dependents:
-            return
-        resource = self._api.find_kind(node.identity.api_version, node.identity.kind)
-        if resource is None and not node.virtual:
-            # Its APIService is gone, of which discovery has not told yet: nobody knows what becomes of the object.
-            self._enqueue(self._graph.forget(node.uid, gone=False))
-            return
-        latest = await self._latest(resource, node)
-        if resource is None or latest is None:
-            self._absent(node)
-            return
-        if node.virtual:
-            # It exists, but nobody saw it in a list or watch: it has neither owners nor a deletion under way.
-            return
-        if node.deleting_dependents:
-            await self._delete_dependents_first(resource, node)
-            return
-        owners = read_owners(latest["metadata"])
-        if owners:
-            await self._judge(resource, node, latest, owners)
-
-    async def _latest(self, resource: Resource | None, node: Node) -> Object | None:
-        """The object now, None when it is gone or another one has its name."""
-        if resource is None:
-            return None
-        if resource.info.namespaced and not node.identity.namespace:
-            # A cluster-scoped dependent names a namespaced owner: it can never be found.
-            return None
-        try:
-            found = await self._api.get(resource, node.identity.namespace, node.identity.name)
-        except ApiError as error:
-            if error.reason == "NotFound":
-                return None
-            raise
-        return found if found["metadata"].get("uid") == node.uid else None
-
-    def _absent(self, node: Node) -> None:
-        """Nothing is there: what depends on it is to be looked at."""
-        if node.virtual:
-            for dependent in node.dependents:
-                self._add("delete", dependent)
-        else:
-            self._enqueue(self._graph.forget(node.uid))
-
-    async def _judge(self, resource: Resource, node: Node, latest: Object, owners: Sequence[Owner]) -> None:
-        """Sort the owners: those that hold it, those that are gone, those that wait for their dependents to go."""
-        solid: list[Owner] = []
-        gone: list[Owner] = []
-        waiting: list[Owner] = []
-        for owner in owners:
-            seen_to_go = self._graph.is_gone(owner, node.identity.namespace)
-            state = "gone" if seen_to_go else await self._owner_state(owner, node.identity.namespace)
-            if state == "nowhere":
-                # No later look will tell more of this owner, so nothing is decided until the references change.
-                return
-            {"solid": solid, "gone": gone, "waiting": waiting}[state].append(owner)
-        if solid:
-            if gone or waiting:
-                await self._drop_owners(resource, node, {o.uid for o in (*gone, *waiting)})
-            return
-        foreground = bool(waiting) and bool(node.dependents)
-        if foreground and any(d.deleting_dependents for d in node.dependents):
-            # A circle of foreground deletions: somebody has to stop waiting.
-            await self._unblock(resource, node)
-        await self._delete(resource, node, latest, foreground=foreground)
-
-    async def _owner_state(self, owner: Owner, namespace: str) -> str:
-        resource = self._api.find_kind(owner.api_version, owner.kind)
-        if resource is None:
-            # Its kind may be served later; what cannot be asked for is not held against a dependent.
-            raise ApiError(500, "", f"no resource is served for {owner.api_version} {owner.kind}")
-        place = namespace if resource.info.namespaced else ""
-        if resource.info.namespaced and not place:
-            return "nowhere"
-        try:
-            found = await self._api.get(resource, place, owner.name)
-        except ApiError as error:
-            if error.reason == "NotFound":
-                return "gone"
-            raise
-        meta = found["metadata"]
-        if meta.get("uid") != owner.uid:
-            return "gone"
-        due = meta.get("deletionTimestamp") is not None and FOREGROUND in (meta.get("finalizers") or ())
-        return "waiting" if due else "solid"
-
-    async def _delete(self, resource: Resource, node: Node, latest: Object, *, foreground: bool) -> None:
-        finalizers = latest["metadata"].get("finalizers") or ()
-        if foreground:
-            policy = "Foreground"
-        elif ORPHAN in finalizers:
-            policy = "Orphan"
-        elif FOREGROUND in finalizers:
-            policy = "Foreground"
-        else:
-            policy = "Background"
-        options = DeleteOptions(
-            propagation_policy=policy, uid=node.uid, resource_version=latest["metadata"]["resourceVersion"]
-        )
-        try:
-            await self._api.delete(resource, node.identity.namespace, node.identity.name, options)
-        except ApiError as error:
-            if error.reason != "NotFound":
-                raise
-
-    async def _delete_dependents_first(self, resource: Resource, node: Node) -> None:
-        blocking = node.blocking_dependents()
-        if not blocking:
-            await self._remove_finalizer(resource, node, FOREGROUND)
-            return
-        for dependent in blocking:
-            if not dependent.deleting_dependents:
-                self._add("delete", dependent)
-
-    async def _orphan(self, node: Node) -> None:
-        resource = self._api.find_kind(node.identity.api_version, node.identity.kind)
-        if resource is None or not node.orphaning:
-            return
-        if self._changed or self._remote_groups or self._awaits_others():
-            # A dependent not yet seen would keep its reference and be deleted as an orphan of nobody.
-            raise ApiError(503, "", "not all resources have been seen yet")
-        for dependent in list(node.dependents):
-            theirs = self._api.find_kind(dependent.identity.api_version, dependent.identity.kind)
-            if theirs is not None:
-                await self._drop_owners(theirs, dependent, {node.uid})
-        await self._remove_finalizer(resource, node, ORPHAN)
-
-    def _awaits_others(self) -> bool:
-        """Whether there is something to be seen yet. Other servers are not waited for forever."""
+    def _all_seen(self) -> bool:
+        """Whether there is nothing to be seen yet. Other servers are not waited for forever."""
+        if self._changed or self._remote_groups:
+            return False
         now = asyncio.get_running_loop().time()
         unknown = {each.at for each in self._api.remote.versions() if not (each.discovered or each.resources)}
         self._undiscovered = {at: self._undiscovered.get(at, now + _PATIENCE_SECONDS) for at in unknown}
-        return any(now < until for until in (*self._unsynced.values(), *self._undiscovered.values()))
-
-    async def _change(self, resource: Resource, node: Node, change: Any) -> None:
-        place = node.identity
-        try:
-            await self._api.change(resource, place.namespace, place.name, node.uid, change)
-        except ApiError as error:
-            if error.reason != "NotFound":
-                raise
-
-    async def _drop_owners(self, resource: Resource, node: Node, uids: set[str]) -> None:
-        def change(obj: Object) -> None:
-            meta = obj["metadata"]
-            kept = [o for o in meta.get("ownerReferences") or () if o.get("uid") not in uids]
-            if kept:
-                meta["ownerReferences"] = kept
-            else:
-                meta.pop("ownerReferences", None)
-
-        await self._change(resource, node, change)
-
-    async def _unblock(self, resource: Resource, node: Node) -> None:
-        """Have no owner wait. The reference's patch of custom objects tells so of every owner, and so does the one of
-        other servers' objects here."""
-        is_custom = isinstance(resource, RemoteResource) or not resource.scope.kind.builtin
-
-        def change(obj: Object) -> None:
-            for owner in obj["metadata"].get("ownerReferences") or ():
-                if is_custom or owner.get("blockOwnerDeletion"):
-                    owner["blockOwnerDeletion"] = False
-
-        await self._change(resource, node, change)
-
-    async def _remove_finalizer(self, resource: Resource, node: Node, finalizer: str) -> None:
-        def change(obj: Object) -> None:
-            meta = obj["metadata"]
-            kept = [f for f in meta.get("finalizers") or () if f != finalizer]
-            if kept:
-                meta["finalizers"] = kept
-            else:
-                meta.pop("finalizers", None)
-
-        await self._change(resource, node, change)
+        return all(now >= until for until in (*self._unsynced.values(), *self._undiscovered.values()))
