@@ -7,8 +7,9 @@ demand from the object's dict; watch frames of every representation are kept wit
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
 import orjson
 
@@ -38,7 +39,20 @@ def _dumps_custom(value: Any) -> bytes:
     return with_digits(orjson.dumps(value))
 
 
-class Renderer:
+class EventWriter(ABC):
+    """Writes the events of a watch."""
+
+    @abstractmethod
+    def event(self, event: WatchEvent, *, first: bool = False) -> bytes:
+        """The frame of an event, made once for all watchers of this form. `first`: nothing was written before it."""
+
+    def added(self, items: list[StoredObject], *, first: bool = False) -> bytes:
+        """The frames of objects that a watch begins with, joined; nothing is kept of them."""
+        events = (WatchEvent(EventType.ADDED, item) for item in items)
+        return b"".join([self.event(event, first=first and not i) for i, event in enumerate(events)])
+
+
+class Renderer(EventWriter):
     """Writes the object itself as JSON, at the scope's version."""
 
     keeps_empty_continue = True
@@ -47,6 +61,8 @@ class Renderer:
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         self.scope = scope
         self.accepted = accepted
+        self.shows_stored = scope.is_hub
+        """Whether objects are written as the bytes that are stored."""
         gvk = scope.kind.gvk
         self.key: Hashable = ("object", gvk)
         self.head = b'{"kind":%b,"apiVersion":%b,' % (orjson.dumps(gvk.kind), orjson.dumps(gvk.api_version))
@@ -61,7 +77,7 @@ class Renderer:
     def one(self, result: Result) -> bytes:
         """One object, or a Status, as compact JSON."""
         if isinstance(result, StoredObject):
-            if self.scope.is_hub:
+            if self.shows_stored:
                 return result.head + result.tail
             return self.remembered(result, self.key, lambda: self.dumps(self.versioned(result)))
         return self.dumps(self._versioned_dict(result))
@@ -108,7 +124,7 @@ class Renderer:
         """Some items of a list, each after a comma unless it is the first of all."""
         if not items:
             return b""
-        if self.scope.is_hub:
+        if self.shows_stored:
             tails = [item.tail for item in items]
             if first:
                 tails[0] = self.item_head + tails[0]
@@ -155,15 +171,13 @@ class Renderer:
         return frame
 
     def added(self, items: list[StoredObject], *, first: bool = False) -> bytes:
-        """Objects that a watch begins with, a line each; nothing is kept of them."""
-        if not items:
-            return b""
-        if self.scope.is_hub:
-            tails = [item.tail for item in items]
-            tails[0] = self._added + tails[0]
-            tails[-1] += b"}\n"
-            return (b"}\n" + self._added).join(tails)
-        return added_one_by_one(self, items, first)
+        """Objects that a watch begins with, a line each."""
+        if not (items and self.shows_stored):
+            return super().added(items, first=first)
+        tails = [item.tail for item in items]
+        tails[0] = self._added + tails[0]
+        tails[-1] += b"}\n"
+        return (b"}\n" + self._added).join(tails)
 
     def event_key(self, first: bool) -> Hashable:
         """Under which key an event keeps its frame."""
@@ -199,25 +213,7 @@ class Renderer:
         return obj
 
 
-class EventWriter(Protocol):
-    """Writes the events of a watch. A `Renderer` is one, for JSON."""
-
-    def event(self, event: WatchEvent, *, first: bool = False) -> bytes:
-        """The frame of an event, made once for all watchers of this form."""
-        ...
-
-    def added(self, items: list[StoredObject], *, first: bool = False) -> bytes:
-        """The frames of objects that a watch begins with, joined. `first`: nothing was written before them."""
-        ...
-
-
-def added_one_by_one(writer: EventWriter, items: list[StoredObject], first: bool) -> bytes:
-    """What `EventWriter.added` comes to, whatever the form."""
-    events = (WatchEvent(EventType.ADDED, item) for item in items)
-    return b"".join([writer.event(event, first=first and not i) for i, event in enumerate(events)])
-
-
-class ProtobufEvents:
+class ProtobufEvents(EventWriter):
     """Writes the events of a watch in protobuf, each frame after its length."""
 
     def __init__(self, renderer: Renderer) -> None:
@@ -233,10 +229,6 @@ class ProtobufEvents:
             frame = event.encodings[key] = write_frame(event.type, protobuf_of(shown))
         return frame
 
-    def added(self, items: list[StoredObject], *, first: bool = False) -> bytes:
-        """The frames of objects that a watch begins with."""
-        return added_one_by_one(self, items, first)
-
 
 class MetadataRenderer(Renderer):
     """Writes PartialObjectMetadata."""
@@ -245,6 +237,7 @@ class MetadataRenderer(Renderer):
 
     def __init__(self, scope: Scope, accepted: Accepted) -> None:
         super().__init__(scope, accepted)
+        self.shows_stored = False
         self.version = accepted.target_version
         self.key = ("metadata", self.version)
 
@@ -286,10 +279,6 @@ class MetadataRenderer(Renderer):
         joined = b",".join([self.event_object(item, first) for item in items])
         return joined if first or not joined else b"," + joined
 
-    def added(self, items: list[StoredObject], *, first: bool = False) -> bytes:
-        """Objects that a watch begins with, a line each."""
-        return added_one_by_one(self, items, first)
-
     def event_object(self, stored: StoredObject, first: bool) -> bytes:
         """The metadata of an object in a list or watch, whichever of both kinds was asked for."""
         return self.remembered(stored, self.key, lambda: orjson.dumps(self._partial(stored.data())))
@@ -309,6 +298,7 @@ class TableRenderer(Renderer):
 
     def __init__(self, scope: Scope, accepted: Accepted, include: str) -> None:
         super().__init__(scope, accepted)
+        self.shows_stored = False
         self.version = accepted.target_version
         self.include = include or "Metadata"
         self.key = ("table", self.version, self.include, scope.kind.gvk)
@@ -318,10 +308,6 @@ class TableRenderer(Renderer):
     def event_key(self, first: bool) -> Hashable:
         """The first event of a watch carries the columns: another frame."""
         return (self.key, first)
-
-    def added(self, items: list[StoredObject], *, first: bool = False) -> bytes:
-        """Objects that a watch begins with, a line each."""
-        return added_one_by_one(self, items, first)
 
     def _row(self, obj: Object, versioned: Object | None = None) -> Object:
         shown: Object | None
@@ -435,20 +421,9 @@ def _make(scope: Scope, accepted: Accepted, include: str) -> Renderer:
     return Renderer(scope, accepted)
 
 
-def shown(scope: Scope, verb: str, items: Sequence[StoredObject], write: Callable[[], Response]) -> Response:
-    """The answer that shows stored objects. A broken one, which is why it cannot be written, is named."""
-    try:
-        return write()
-    except ApiError:
-        raise
-    except Exception:
-        name_broken(scope, verb, items)
-        raise
-
-
-def name_broken(scope: Scope, verb: str, items: Iterable[StoredObject]) -> None:
-    """Raise an error that names a broken object among those that could not be written, if there is one."""
-    for item in items:
+def name_broken(problem: Exception, scope: Scope, verb: str, items: Iterable[StoredObject]) -> None:
+    """Raise an error that names a broken object if that is why stored ones could not be written."""
+    for item in () if isinstance(problem, ApiError) else items:
         try:
             item.prove()
         except StorageError as error:

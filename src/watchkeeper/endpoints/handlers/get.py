@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 
 from watchkeeper.endpoints.handlers.common import context
 from watchkeeper.endpoints.negotiation import negotiate
-from watchkeeper.endpoints.render import finish, renderer_for, shown
+from watchkeeper.endpoints.render import finish, name_broken, renderer_for
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.meta import errors
@@ -33,8 +33,11 @@ async def _get(request: Request, scope: Scope, resource_version: str) -> Respons
     accepted = negotiate(request, protobuf=scope.in_protobuf, tables=scope.tables)
     found = await scope.store.get(context(request, scope), request.info.name, resource_version)
     renderer = renderer_for(scope, accepted, request.param("includeObject"))
-    items = (found,) if isinstance(found, StoredObject) else ()
-    return shown(scope, "get", items, lambda: finish(renderer.one(found), accepted))
+    try:
+        return finish(renderer.one(found), accepted)
+    except Exception as problem:
+        name_broken(problem, scope, "get", (found,) if isinstance(found, StoredObject) else ())
+        raise
 
 
 def _refuse_export(request: Request) -> None:

@@ -24,7 +24,6 @@ from watchkeeper.endpoints.render import (
 from watchkeeper.endpoints.response import JSON, Response
 from watchkeeper.endpoints.scope import Scope
 from watchkeeper.endpoints.turns import in_turns
-from watchkeeper.meta.errors import ApiError
 from watchkeeper.request.request import Request
 from watchkeeper.storage.interface import ListResult, StoredObject
 
@@ -43,10 +42,8 @@ async def list_collection(request: Request, scope: Scope) -> Response:
     renderer = renderer_for(scope, accepted, request.param("includeObject") if accepted.target else "")
     try:
         return await list_response(request, renderer, accepted, result)
-    except ApiError:
-        raise
-    except Exception:
-        name_broken(scope, "list", result.items)
+    except Exception as problem:
+        name_broken(problem, scope, "list", result.items)
         raise
 
 
