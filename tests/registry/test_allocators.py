@@ -109,6 +109,13 @@ def test_a_dry_run_takes_nothing_and_shows_what_might_be() -> None:
     )
     assert shown["spec"]["clusterIP"] == "10.0.0.0"
     assert [p["nodePort"] for p in shown["spec"]["ports"]] == [32769, 32770]
+    negative = service(
+        type="LoadBalancer",
+        externalTrafficPolicy="Local",
+        allocateLoadBalancerNodePorts=False,
+        ports=[{"port": 1, "nodePort": -1}],
+    )
+    assert create(allocator, negative, dry_run=True)["spec"]["healthCheckNodePort"] == 1
     create(allocator, service(clusterIP="10.0.0.5"), dry_run=True)
     create(allocator, service(clusterIP="10.0.0.5"))
     assert "The range of valid IPs is 10.0.0.0/24" in refusal(allocator, service(clusterIP="10.9.0.1"), dry_run=True)
@@ -217,6 +224,17 @@ def test_writing_a_manifest_again_keeps_what_was_allocated() -> None:
     old = create(allocator, service(type="NodePort"))
     again = update(allocator, service(type="NodePort"), old)
     assert again["spec"] == old["spec"]
+
+
+def test_two_ports_of_one_name_do_not_each_get_a_port_of_their_own_when_written_again() -> None:
+    allocator = ServiceAllocator()
+    ports = [{"name": "a", "port": 1, "protocol": "TCP"}]
+    old = create(allocator, service(type="NodePort", ports=deepcopy(ports)))
+    new = service(type="NodePort", ports=deepcopy(ports) * 2)
+    with pytest.raises(ApiError) as caught:
+        allocator.begin_update(new, deepcopy(old), dry_run=True)
+    number = old["spec"]["ports"][0]["nodePort"]
+    assert (caught.value.code, caught.value.message) == (500, f"duplicate nodePort: {{TCP {number}}}")
 
 
 def test_who_names_only_another_first_address_has_changed_the_addresses() -> None:

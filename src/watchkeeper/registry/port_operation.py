@@ -72,7 +72,7 @@ class PortOperation:
     def take_any(self) -> int:
         """Take any port. Raises Full."""
         port = (
-            max(self._taken, default=_DRY_RUN_PORTS_BEGIN) + 1 if self._dry_run else self._pool.take_any(self._holder)
+            max(0, *self._taken or [_DRY_RUN_PORTS_BEGIN]) + 1 if self._dry_run else self._pool.take_any(self._holder)
         )
         self._taken.append(port)
         self._chosen.add(port)

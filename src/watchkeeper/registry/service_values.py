@@ -25,14 +25,13 @@ def keep_allocated(spec: Spec, was: Spec) -> None:
 
 
 def _keep_node_ports(spec: Spec, was: Spec) -> None:
-    """By the names of ports, and never twice."""
+    """By the names of ports. Two that have the same name get the same, which is an error to tell."""
     used = set(traits.node_ports(was)) & set(traits.node_ports(spec))
     known = {port.get("name", ""): port.get("nodePort") for port in was.get("ports") or ()}
     for port in spec.get("ports") or ():
         before = known.get(port.get("name", ""))
         if not port.get("nodePort") and before and before not in used:
             port["nodePort"] = before
-            used.add(before)
 
 
 def normalize_addresses(spec: Spec, was: Spec | None) -> None:

@@ -105,6 +105,24 @@ def test_the_annotation_has_the_form_of_the_reference() -> None:
     )
 
 
+def test_structs_in_the_annotation_have_their_keys_in_the_order_of_the_reference() -> None:
+    selector = {"matchExpressions": [{"key": "a", "operator": "Exists"}], "matchLabels": {"a": "b"}}
+    described = {"apiVersion": "v1", "kind": "Service", "name": "s"}
+    metric = {
+        "type": "Object",
+        "object": {
+            "describedObject": described,
+            "metric": {"name": "m", "selector": selector},
+            "target": {"type": "Value", "value": "5"},
+        },
+    }
+    shown = SCHEME.convert(autoscaler(V2, {"metrics": [metric]}), V1)
+    assert shown["metadata"]["annotations"][PREFIX + "metrics"] == (
+        '[{"type":"Object","object":{"target":{"kind":"Service","name":"s","apiVersion":"v1"},"metricName":"m",'
+        '"targetValue":"5","selector":{"matchLabels":{"a":"b"},"matchExpressions":[{"key":"a","operator":"Exists"}]}}}]'
+    )
+
+
 def test_behavior_conditions_and_current_metrics_survive_v1() -> None:
     policies = [{"type": "Pods", "value": 4, "periodSeconds": 15}]
     behavior = {

@@ -94,6 +94,16 @@ RESTART_ALL = {"action": "RestartAllContainers", "exitCodes": {"operator": "In",
             ],
         ),
         (
+            {
+                "os": {"name": "windows"},
+                "securityContext": {"sysctls": [], "supplementalGroups": [], "fsGroup": 1},
+            },
+            [
+                "spec.securityContext.fsGroup: Forbidden: cannot be set for a windows pod",
+                "spec.securityContext.supplementalGroups: Forbidden: cannot be set for a windows pod",
+            ],
+        ),
+        (
             {"topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]},
             ["spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero"],
         ),

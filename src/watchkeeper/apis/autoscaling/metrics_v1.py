@@ -15,22 +15,25 @@ class _Pair(NamedTuple):
     v1: str
     v2: tuple[str, ...]
     unset: str | None = None
+    keys: tuple[str, ...] = ()
+    """The keys of the value, in the order in which Go writes them; none if it is no struct."""
 
 
+_REFERENCE, _LABELS = ("kind", "name", "apiVersion"), ("matchLabels", "matchExpressions")
 _NAME, _SELECTOR = ("metric", "name"), ("metric", "selector")
 
 _SPEC: dict[str, tuple[_Pair, ...]] = {
     "object": (
-        _Pair("target", ("describedObject",)),
+        _Pair("target", ("describedObject",), keys=_REFERENCE),
         _Pair("metricName", _NAME, ""),
         _Pair("targetValue", ("target", "value"), "0"),
-        _Pair("selector", _SELECTOR),
+        _Pair("selector", _SELECTOR, keys=_LABELS),
         _Pair("averageValue", ("target", "averageValue")),
     ),
     "pods": (
         _Pair("metricName", _NAME, ""),
         _Pair("targetAverageValue", ("target", "averageValue"), "0"),
-        _Pair("selector", _SELECTOR),
+        _Pair("selector", _SELECTOR, keys=_LABELS),
     ),
     "resource": (
         _Pair("name", ("name",), ""),
@@ -45,7 +48,7 @@ _SPEC: dict[str, tuple[_Pair, ...]] = {
     ),
     "external": (
         _Pair("metricName", _NAME, ""),
-        _Pair("metricSelector", _SELECTOR),
+        _Pair("metricSelector", _SELECTOR, keys=_LABELS),
         _Pair("targetValue", ("target", "value")),
         _Pair("targetAverageValue", ("target", "averageValue")),
     ),
@@ -53,16 +56,16 @@ _SPEC: dict[str, tuple[_Pair, ...]] = {
 
 _STATUS: dict[str, tuple[_Pair, ...]] = {
     "object": (
-        _Pair("target", ("describedObject",)),
+        _Pair("target", ("describedObject",), keys=_REFERENCE),
         _Pair("metricName", _NAME, ""),
         _Pair("currentValue", ("current", "value"), "0"),
-        _Pair("selector", _SELECTOR),
+        _Pair("selector", _SELECTOR, keys=_LABELS),
         _Pair("averageValue", ("current", "averageValue")),
     ),
     "pods": (
         _Pair("metricName", _NAME, ""),
         _Pair("currentAverageValue", ("current", "averageValue"), "0"),
-        _Pair("selector", _SELECTOR),
+        _Pair("selector", _SELECTOR, keys=_LABELS),
     ),
     "resource": (
         _Pair("name", ("name",), ""),
@@ -77,7 +80,7 @@ _STATUS: dict[str, tuple[_Pair, ...]] = {
     ),
     "external": (
         _Pair("metricName", _NAME, ""),
-        _Pair("metricSelector", _SELECTOR),
+        _Pair("metricSelector", _SELECTOR, keys=_LABELS),
         _Pair("currentValue", ("current", "value"), "0"),
         _Pair("currentAverageValue", ("current", "averageValue")),
     ),
@@ -123,7 +126,7 @@ def _to_v1(metric: Object, table: dict[str, tuple[_Pair, ...]]) -> Object:
     found: Object = {"type": metric.get("type", "")}
     for source, pairs in table.items():
         if source in metric:
-            values = ((pair.v1, _at(metric[source], pair.v2, pair.unset)) for pair in pairs)
+            values = ((pair.v1, _in_order(_at(metric[source], pair.v2, pair.unset), pair.keys)) for pair in pairs)
             found[source] = {key: value for key, value in values if value is not None}
     return found
 
@@ -147,6 +150,10 @@ def _at(obj: Object, path: tuple[str, ...], unset: str | None) -> Any:
             return unset
         obj = obj[name]
     return obj
+
+
+def _in_order(value: Any, keys: tuple[str, ...]) -> Any:
+    return {key: value[key] for key in keys if key in value} if keys and isinstance(value, dict) else value
 
 
 def _put(obj: Object, path: tuple[str, ...], value: Any) -> None:

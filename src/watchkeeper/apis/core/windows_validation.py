@@ -49,7 +49,7 @@ _CONTAINER_FIELDS = (
     "runAsUser",
     "runAsGroup",
 )
-_FALSE_IS_UNSET = frozenset(("hostPID", "hostIPC"))
+_EMPTY_IS_UNSET = frozenset(("hostPID", "hostIPC", "sysctls"))
 
 
 def each_container(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
@@ -165,7 +165,7 @@ def _windows_errors(spec: Object, path: str) -> list[FieldError]:
     context = spec.get("securityContext") or {}
     for owner, name in _POD_CONTEXT_FIELDS:
         value = context.get(name) if owner else spec.get(name)
-        if value is not None and not (name in _FALSE_IS_UNSET and not value):
+        if value is not None and not (name in _EMPTY_IS_UNSET and not value):
             errors.append(forbidden(f"{path}.{owner}.{name}" if owner else f"{path}.{name}", text))
     for container, at in each_container(spec, path):
         own = container.get("securityContext") or {}
