@@ -6,6 +6,7 @@ import ipaddress
 from typing import Any
 
 from watchkeeper.cel.decls import Overload, overload
+from watchkeeper.cel.library.parsing import can
 from watchkeeper.cel.types import opaque
 from watchkeeper.cel.values import EvalError, NoSuchOverload, register_value_type
 from watchkeeper.meta.addresses import Address, AddressError, parse_address, parse_prefix
@@ -70,24 +71,11 @@ def parse_cidr(text: Any) -> CIDR:
     return CIDR(address, length)
 
 
-def _valid(parse: Any) -> Any:
-    def run(text: Any) -> bool:
-        try:
-            parse(text)
-        except NoSuchOverload:
-            raise
-        except EvalError:
-            return False
-        return True
-
-    return run
-
-
 def declarations() -> list[tuple[str, Overload]]:
     """All overloads of the libraries."""
     return [
         overload("string_to_ip", "::ip(string) -> net.IP", parse_ip),
-        overload("is_ip", "::isIP(string) -> bool", _valid(parse_ip)),
+        overload("is_ip", "::isIP(string) -> bool", can(parse_ip)),
         overload("ip_is_canonical", "::ip.isCanonical(string) -> bool", lambda text: str(parse_ip(text)) == text),
         overload("ip_family", "net.IP.family() -> int", lambda ip: ip.version),
         overload("ip_is_unspecified", "net.IP.isUnspecified() -> bool", lambda ip: ip.is_unspecified),
@@ -97,7 +85,7 @@ def declarations() -> list[tuple[str, Overload]]:
         overload("ip_is_global_unicast", "net.IP.isGlobalUnicast() -> bool", _global_unicast),
         overload("ip_to_string", "::string(net.IP) -> string", str),
         overload("string_to_cidr", "::cidr(string) -> net.CIDR", parse_cidr),
-        overload("is_cidr", "::isCIDR(string) -> bool", _valid(parse_cidr)),
+        overload("is_cidr", "::isCIDR(string) -> bool", can(parse_cidr)),
         overload("cidr_contains_ip_string", "net.CIDR.containsIP(string) -> bool", _contains_text),
         overload("cidr_contains_ip_ip", "net.CIDR.containsIP(net.IP) -> bool", _contains_ip),
         overload("cidr_contains_cidr_string", "net.CIDR.containsCIDR(string) -> bool", _contains_cidr_text),

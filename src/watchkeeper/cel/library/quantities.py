@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from watchkeeper.cel.decls import Overload, overload
+from watchkeeper.cel.library.parsing import can
 from watchkeeper.cel.types import struct
 from watchkeeper.cel.values import MAX_INT, MIN_INT, EvalError, NoSuchOverload, register_value_type
 from watchkeeper.runtime import quantity
@@ -68,22 +69,12 @@ def parse(text: Any) -> Quantity:
     return Quantity(-value if sign == "-" else value)
 
 
-def _is_quantity(text: Any) -> bool:
-    try:
-        parse(text)
-    except NoSuchOverload:
-        raise
-    except EvalError:
-        return False
-    return True
-
-
 def declarations() -> list[tuple[str, Overload]]:
     """All overloads of the library."""
     q = "kubernetes.Quantity"
     return [
         overload("string_to_quantity", f"::quantity(string) -> {q}", parse),
-        overload("is_quantity_string", "::isQuantity(string) -> bool", _is_quantity),
+        overload("is_quantity_string", "::isQuantity(string) -> bool", can(parse)),
         overload("quantity_sign", f"::sign({q}) -> int", lambda a: _sign(a.value)),
         overload("quantity_is_greater_than", f"{q}.isGreaterThan({q}) -> bool", lambda a, b: a.value > b.value),
         overload("quantity_is_less_than", f"{q}.isLessThan({q}) -> bool", lambda a, b: a.value < b.value),

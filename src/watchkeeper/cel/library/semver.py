@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from watchkeeper.cel.decls import Overload, overload
+from watchkeeper.cel.library.parsing import can
 from watchkeeper.cel.types import struct
 from watchkeeper.cel.values import EvalError, NoSuchOverload, register_value_type
 from watchkeeper.meta.field import go_quote
@@ -105,24 +106,14 @@ def _normalized(text: str) -> str:
     return ".".join(parts)
 
 
-def _is_semver(text: Any, normalize: bool = False) -> bool:
-    try:
-        parse(text, normalize)
-    except NoSuchOverload:
-        raise
-    except EvalError:
-        return False
-    return True
-
-
 def declarations() -> list[tuple[str, Overload]]:
     """All overloads of the library."""
     s = "kubernetes.Semver"
     return [
         overload("string_to_semver", f"::semver(string) -> {s}", parse),
         overload("string_bool_to_semver", f"::semver(string, bool) -> {s}", parse),
-        overload("is_semver_string", "::isSemver(string) -> bool", _is_semver),
-        overload("is_semver_string_bool", "::isSemver(string, bool) -> bool", _is_semver),
+        overload("is_semver_string", "::isSemver(string) -> bool", can(parse)),
+        overload("is_semver_string_bool", "::isSemver(string, bool) -> bool", can(parse)),
         overload("semver_is_greater_than", f"{s}.isGreaterThan({s}) -> bool", lambda a, b: a.compare(b) > 0),
         overload("semver_is_less_than", f"{s}.isLessThan({s}) -> bool", lambda a, b: a.compare(b) < 0),
         overload("semver_compare_to", f"{s}.compareTo({s}) -> int", lambda a, b: a.compare(b)),

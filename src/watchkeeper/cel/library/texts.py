@@ -17,6 +17,7 @@ from watchkeeper.apis.validation.names import (
 )
 from watchkeeper.cel.decls import Overload, overload
 from watchkeeper.cel.formats import is_known_format
+from watchkeeper.cel.library.parsing import can
 from watchkeeper.cel.regex import RegexError, TooCostly, compile_given
 from watchkeeper.cel.types import struct
 from watchkeeper.cel.values import NONE, CostLimitExceeded, EvalError, NoSuchOverload, Optional, register_value_type
@@ -33,7 +34,7 @@ def declarations() -> list[tuple[str, Overload]]:
         overload("string_find_all_string", "string.findAll(string) -> list(string)", _find_all),
         overload("string_find_all_string_int", "string.findAll(string, int) -> list(string)", _find_all),
         overload("string_to_url", "::url(string) -> kubernetes.URL", _url),
-        overload("is_url_string", "::isURL(string) -> bool", _is_url),
+        overload("is_url_string", "::isURL(string) -> bool", can(_url)),
         overload("url_get_scheme", "kubernetes.URL.getScheme() -> string", lambda u: u.scheme),
         overload("url_get_host", "kubernetes.URL.getHost() -> string", lambda u: u.host),
         overload("url_get_hostname", "kubernetes.URL.getHostname() -> string", lambda u: u.hostname),
@@ -76,16 +77,6 @@ def _url(text: Any) -> URL:
         return parse_url(text)
     except URLError as problem:
         raise EvalError(f"URL parse error during conversion from string: {problem}") from None
-
-
-def _is_url(text: str) -> bool:
-    try:
-        _url(text)
-    except NoSuchOverload:
-        raise
-    except EvalError:
-        return False
-    return True
 
 
 def _query(url: URL) -> dict[str, list[str]]:
