@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from watchkeeper.admission.matching import Criteria
+from watchkeeper.apis.validation.webhooks import REVIEW_VERSIONS
 from watchkeeper.webhook import ClientConfig
 
 if TYPE_CHECKING:
     from watchkeeper.admission.expression import MatchConditions
 
-REVIEW_VERSIONS = ("v1", "v1beta1")
 _WITHOUT_EFFECTS = ("None", "NoneOnDryRun")
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from watchkeeper.apiextensions.definition.ca_bundle import ca_bundle_errors
-from watchkeeper.apis.validation.names import is_dns1035_label
-from watchkeeper.apis.validation.webhooks import validate_client_config
-from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
+from watchkeeper.apis.validation.webhooks import validate_client_config, validate_review_versions
+from watchkeeper.meta.field import FieldError, forbidden, not_supported, required
 
 Object = dict[str, Any]
 
 STRATEGIES = ("None", "Webhook")
-REVIEW_VERSIONS = ("v1", "v1beta1")
 
 
 def conversion_errors(
@@ -37,7 +35,9 @@ def conversion_errors(
             errors.append(forbidden(f"{path}.conversionReviewVersions", text))
         return errors
     errors += _config_errors(config, f"{path}.webhookClientConfig", allow_invalid_bundle)
-    return errors + _review_version_errors(versions, f"{path}.conversionReviewVersions", known_review_version)
+    return errors + validate_review_versions(
+        versions, f"{path}.conversionReviewVersions", allow_unknown=not known_review_version
+    )
 
 
 def _config_errors(config: Object | None, path: str, allow_invalid_bundle: bool) -> list[FieldError]:
@@ -48,24 +48,3 @@ def _config_errors(config: Object | None, path: str, allow_invalid_bundle: bool)
     if bundle and not allow_invalid_bundle:
         errors += ca_bundle_errors(bundle, f"{path}.caBundle")
     return errors
-
-
-def _review_version_errors(versions: list[str], path: str, known: bool) -> list[FieldError]:
-    if not versions:
-        return [required(path)]
-    errors: list[FieldError] = []
-    seen: set[str] = set()
-    for i, version in enumerate(versions):
-        if version in seen:
-            errors.append(invalid(f"{path}[{i}]", version, "duplicate version"))
-            continue
-        seen.add(version)
-        errors += [invalid(f"{path}[{i}]", version, wrong) for wrong in is_dns1035_label(version)]
-    if known and not accepts_known_review(versions):
-        errors.append(invalid(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
-    return errors
-
-
-def accepts_known_review(versions: list[str]) -> bool:
-    """Whether the webhook understands a version of ConversionReview that this server sends."""
-    return any(version in REVIEW_VERSIONS for version in versions)

@@ -8,7 +8,6 @@ from typing import Any
 from watchkeeper.apiextensions.definition.approval import approval_errors
 from watchkeeper.apiextensions.definition.ca_bundle import ca_bundle_errors
 from watchkeeper.apiextensions.definition.conditions import ESTABLISHED, is_true
-from watchkeeper.apiextensions.definition.conversion_check import accepts_known_review
 from watchkeeper.apiextensions.definition.default_values import has_unpruned_default
 from watchkeeper.apiextensions.definition.list_keywords import is_atomic, map_list_key_errors
 from watchkeeper.apiextensions.definition.parts import MAX_SELECTABLE_FIELDS, name_errors
@@ -20,6 +19,7 @@ from watchkeeper.apiextensions.schema.correlation import same
 from watchkeeper.apiextensions.schema.invariants import validate_structural
 from watchkeeper.apiextensions.schema.structural import NotStructural, read_structural
 from watchkeeper.apis.validation.metadata import validate_immutable
+from watchkeeper.apis.validation.webhooks import takes_known_review
 from watchkeeper.meta.field import FieldError, invalid
 
 Object = dict[str, Any]
@@ -120,7 +120,7 @@ def _options_of_update(spec: DefinedSpec, old_spec: DefinedSpec, old: Object) ->
     unchanged = frozenset(name for name in kept if same(spec.schema_of(name), old_spec.schema_of(name)))
     return SpecOptions(
         requirements=Requirements(unchanged=unchanged),
-        known_review_version=not review_versions or accepts_known_review(review_versions),
+        known_review_version=not review_versions or takes_known_review(review_versions),
         allow_invalid_bundle=allow_invalid_bundle,
         many_selectable_fields=frozenset(_many_selectable(spec, old_spec)),
     )

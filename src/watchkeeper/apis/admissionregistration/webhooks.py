@@ -21,9 +21,13 @@ from watchkeeper.apis.admissionregistration.static_names import static_name_warn
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.validation.domains import validate_fully_qualified_name
 from watchkeeper.apis.validation.enums import validate_optional_enum
-from watchkeeper.apis.validation.names import is_dns1035_label
 from watchkeeper.apis.validation.selectors import has_invalid_values, validate_label_selector
-from watchkeeper.apis.validation.webhooks import validate_client_config
+from watchkeeper.apis.validation.webhooks import (
+    REVIEW_VERSIONS,
+    takes_known_review,
+    validate_client_config,
+    validate_review_versions,
+)
 from watchkeeper.meta.field import FieldError, duplicate, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 from watchkeeper.runtime.with_empties import equal_as_sent
@@ -32,7 +36,6 @@ Object = dict[str, Any]
 Hook = Mapping[str, Any]
 
 GROUP = "admissionregistration.k8s.io"
-_REVIEW_VERSIONS = ("v1", "v1beta1")
 _SIDE_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
 _NO_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 _DEFAULT_TIMEOUT = 10
@@ -92,7 +95,12 @@ def _validator(expressions: Expressions) -> Callable[[Object, _Leniency], list[F
                 scope = expressions.scope(params=False, variables=False)
                 errors += validate_match_conditions(hook.get("matchConditions"), f"{path}.matchConditions", scope)
             versions = hook.get("admissionReviewVersions") or ()
-            errors += _version_errors(versions, f"{path}.admissionReviewVersions", leniency)
+            errors += validate_review_versions(
+                versions,
+                f"{path}.admissionReviewVersions",
+                required_text=f"must specify one of {', '.join(REVIEW_VERSIONS)}",
+                allow_unknown=leniency.review_versions,
+            )
             if name and name in seen and not leniency.names:
                 errors.append(duplicate(f"{path}.name", name))
             seen.add(name)
@@ -124,23 +132,6 @@ def _hook_errors(hook: Hook, path: str, leniency: _Leniency) -> list[FieldError]
     return errors + validate_client_config(hook.get("clientConfig") or {}, f"{path}.clientConfig")
 
 
-def _version_errors(versions: Sequence[str], path: str, leniency: _Leniency) -> list[FieldError]:
-    known = ", ".join(_REVIEW_VERSIONS)
-    if not versions:
-        return [required(path, f"must specify one of {known}")]
-    errors: list[FieldError] = []
-    seen: set[str] = set()
-    for i, version in enumerate(versions):
-        if version in seen:
-            errors.append(invalid(f"{path}[{i}]", version, "duplicate version"))
-            continue
-        seen.add(version)
-        errors += [invalid(f"{path}[{i}]", version, text) for text in is_dns1035_label(version)]
-    if not leniency.review_versions and seen.isdisjoint(_REVIEW_VERSIONS):
-        errors.append(invalid(path, versions, f"must include at least one of {known}"))
-    return errors
-
-
 def _leniency(new: Sequence[Hook], old: Sequence[Hook]) -> _Leniency:
     names = [hook.get("name") for hook in old]
     selectors = [hook.get(name) for hook in old for name in ("namespaceSelector", "objectSelector")]
@@ -154,7 +145,7 @@ def _leniency(new: Sequence[Hook], old: Sequence[Hook]) -> _Leniency:
 
 
 def _is_unknown_only(versions: Sequence[str]) -> bool:
-    return bool(versions) and set(versions).isdisjoint(_REVIEW_VERSIONS)
+    return bool(versions) and not takes_known_review(versions)
 
 
 def _cells(configuration: Object, now: float) -> list[Any]:

@@ -1,14 +1,16 @@
-"""How a webhook is reached: a URL or a service (apiserver's `util/webhook`)."""
+"""How a webhook is reached, a URL or a service (apiserver's `util/webhook`), and which reviews it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from watchkeeper.apis.validation.names import is_dns1123_subdomain, is_port_number
+from watchkeeper.apis.validation.names import is_dns1035_label, is_dns1123_subdomain, is_port_number
 from watchkeeper.meta.field import FieldError, invalid, required
 from watchkeeper.meta.urls import URLError, parse_url
 
+REVIEW_VERSIONS = ("v1", "v1beta1")
+"""Of reviews that this server sends, of admission and of conversions."""
 _FORM = "; desired format: https://host[/path]"
 
 
@@ -20,6 +22,30 @@ def validate_client_config(config: Mapping[str, Any], path: str) -> list[FieldEr
     if url is not None:
         return validate_webhook_url(url, f"{path}.url")
     return validate_webhook_service(service or {}, f"{path}.service")
+
+
+def validate_review_versions(
+    versions: Sequence[str], path: str, *, required_text: str = "", allow_unknown: bool
+) -> list[FieldError]:
+    """The versions of reviews that a webhook takes; without `allow_unknown`, one of ours has to be among them."""
+    if not versions:
+        return [required(path, required_text)]
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for i, version in enumerate(versions):
+        if version in seen:
+            errors.append(invalid(f"{path}[{i}]", version, "duplicate version"))
+            continue
+        seen.add(version)
+        errors += [invalid(f"{path}[{i}]", version, text) for text in is_dns1035_label(version)]
+    if not (allow_unknown or takes_known_review(versions)):
+        errors.append(invalid(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
+    return errors
+
+
+def takes_known_review(versions: Iterable[str]) -> bool:
+    """Whether one of these versions is one of which this server sends reviews."""
+    return any(version in REVIEW_VERSIONS for version in versions)
 
 
 def validate_webhook_url(text: str, path: str) -> list[FieldError]:
