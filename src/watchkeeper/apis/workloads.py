@@ -8,12 +8,21 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import validate_template
+from watchkeeper.apis.core.pod_warnings import warnings_for_template
 from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.metadata import NEGATIVE
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.apis.validation.selectors import is_empty_selector, selector_matches, validate_label_selector
-from watchkeeper.meta.field import FieldError, forbidden, in_key_order, invalid, not_supported, required
+from watchkeeper.meta.field import (
+    FieldError,
+    forbidden,
+    in_declared_order,
+    in_key_order,
+    invalid,
+    not_supported,
+    required,
+)
 
 Object = Mapping[str, Any]
 
@@ -84,6 +93,18 @@ def warnings_for_name(obj: Mapping[str, Any]) -> list[str]:
     return [f"metadata.name: {text}: [{' '.join(wrong)}]"]
 
 
+def replica_warnings_on_create(obj: Mapping[str, Any]) -> list[str]:
+    """What is told of a new ReplicaSet or Deployment."""
+    return warnings_for_name(obj) + warnings_for_template(template_of(obj), "spec.template")
+
+
+def replica_warnings_on_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
+    """What is told of one whose specification has changed, as its generation says."""
+    if new["metadata"].get("generation") == old["metadata"].get("generation"):
+        return []
+    return warnings_for_template(template_of(new), "spec.template")
+
+
 def validate_always_restarting(template: Object, path: str, kind: str) -> list[FieldError]:
     """The pods of a workload that keeps them running always restart and have no deadline."""
     spec = template.get("spec") or {}
@@ -96,11 +117,14 @@ def validate_always_restarting(template: Object, path: str, kind: str) -> list[F
     return errors
 
 
-def validate_replica_template(
-    selector: Object | None, template: Object, path: str, options: PodOptions
-) -> list[FieldError]:
-    """The template of a ReplicaSet or Deployment."""
-    errors = validate_selector_matches(selector, template, path)
+def validate_replica_spec(spec: Object, options: PodOptions) -> list[FieldError]:
+    """The selector and the template of a ReplicaSet or Deployment."""
+    selector = spec.get("selector")
+    errors = validate_strict_selector(selector, "spec.selector", "deployment")
+    if not is_usable_selector(selector):
+        return [*errors, invalid("spec.selector", in_declared_order(selector), "invalid label selector")]
+    template, path = spec.get("template") or {}, "spec.template"
+    errors += validate_selector_matches(selector, template, path)
     errors += validate_template(template, path, options)
     return errors + validate_always_restarting(template, path, "ReplicaSet")
 

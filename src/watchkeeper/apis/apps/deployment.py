@@ -15,12 +15,11 @@ from watchkeeper.apis.core.pod_defaults import default_pod_template
 from watchkeeper.apis.core.pod_features import spec_of_template, without_disabled_fields
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options
-from watchkeeper.apis.core.pod_warnings import warnings_for_template
 from watchkeeper.apis.semantic import same
 from watchkeeper.apis.validation.internal_form import internal_form
 from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.apis.validation.numbers import validate_nonnegative
-from watchkeeper.meta.field import FieldError, forbidden, in_declared_order, invalid, not_supported
+from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -64,13 +63,7 @@ def default_deployment(deployment: Object) -> None:
 def _spec_errors(deployment: Object, options: PodOptions) -> list[FieldError]:
     spec = deployment.get("spec") or {}
     errors = validate_nonnegative(spec.get("replicas"), "spec.replicas")
-    selector = spec.get("selector")
-    errors += workloads.validate_strict_selector(selector, "spec.selector", "deployment")
-    if not workloads.is_usable_selector(selector):
-        errors.append(invalid("spec.selector", in_declared_order(selector), "invalid label selector"))
-    else:
-        template = spec.get("template") or {}
-        errors += workloads.validate_replica_template(selector, template, "spec.template", options)
+    errors += workloads.validate_replica_spec(spec, options)
     errors += _strategy_errors(spec.get("strategy") or {})
     errors += validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
     errors += workloads.validate_history_limit(spec, "spec")
@@ -127,16 +120,6 @@ def _prepare_for_update(new: Object, old: Object) -> None:
         meta["generation"] = (before.get("generation") or 0) + 1
 
 
-def _warnings_on_create(obj: Object) -> list[str]:
-    return workloads.warnings_for_name(obj) + warnings_for_template(workloads.template_of(obj), "spec.template")
-
-
-def _warnings_on_update(new: Object, old: Object) -> list[str]:
-    if new["metadata"].get("generation") == old["metadata"].get("generation"):
-        return []
-    return warnings_for_template(workloads.template_of(new), "spec.template")
-
-
 def _prepare_for_status_update(new: Object, old: Object) -> None:
     """Status writers do not change labels."""
     if old["metadata"].get("labels"):
@@ -187,8 +170,8 @@ BEHAVIORS = [
             validate=_validate,
             validate_update=_validate_update,
             validate_status_update=_validate_status_update,
-            warnings_on_create=_warnings_on_create,
-            warnings_on_update=_warnings_on_update,
+            warnings_on_create=workloads.replica_warnings_on_create,
+            warnings_on_update=workloads.replica_warnings_on_update,
             has_generation=True,
             annotations_of_fields=(ROLLBACK_TO,),
             table=_TABLE,

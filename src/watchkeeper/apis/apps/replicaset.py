@@ -11,10 +11,9 @@ from watchkeeper.apis.core.pod_defaults import default_pod_template
 from watchkeeper.apis.core.pod_features import spec_of_template, without_disabled_fields
 from watchkeeper.apis.core.pod_options import PodOptions
 from watchkeeper.apis.core.pod_template_validation import template_options
-from watchkeeper.apis.core.pod_warnings import warnings_for_template
 from watchkeeper.apis.validation.metadata import validate_immutable
 from watchkeeper.apis.validation.numbers import validate_nonnegative
-from watchkeeper.meta.field import FieldError, in_declared_order, invalid
+from watchkeeper.meta.field import FieldError
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -34,13 +33,7 @@ def default_replica_set(replica_set: Object) -> None:
 def _spec_errors(spec: Mapping[str, Any], options: PodOptions) -> list[FieldError]:
     errors = validate_nonnegative(spec.get("replicas"), "spec.replicas")
     errors += validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds")
-    selector = spec.get("selector")
-    errors += workloads.validate_strict_selector(selector, "spec.selector", "deployment")
-    if not workloads.is_usable_selector(selector):
-        errors.append(invalid("spec.selector", in_declared_order(selector), "invalid label selector"))
-        return errors
-    template = spec.get("template") or {}
-    return errors + workloads.validate_replica_template(selector, template, "spec.template", options)
+    return errors + workloads.validate_replica_spec(spec, options)
 
 
 def _validate(replica_set: Object) -> list[FieldError]:
@@ -61,16 +54,6 @@ def _validate_status_update(new: Object, _old: Object) -> list[FieldError]:
 
 def _prepare_for_create(replica_set: Object) -> None:
     replica_set["status"] = {"replicas": 0}
-
-
-def _warnings_on_create(obj: Object) -> list[str]:
-    return workloads.warnings_for_name(obj) + warnings_for_template(workloads.template_of(obj), "spec.template")
-
-
-def _warnings_on_update(new: Object, old: Object) -> list[str]:
-    if new["metadata"].get("generation") == old["metadata"].get("generation"):
-        return []
-    return warnings_for_template(workloads.template_of(new), "spec.template")
 
 
 def replica_columns(describe: str) -> tuple[Column, ...]:
@@ -115,8 +98,8 @@ BEHAVIORS = [
             validate=_validate,
             validate_update=_validate_update,
             validate_status_update=_validate_status_update,
-            warnings_on_create=_warnings_on_create,
-            warnings_on_update=_warnings_on_update,
+            warnings_on_create=workloads.replica_warnings_on_create,
+            warnings_on_update=workloads.replica_warnings_on_update,
             has_generation=True,
             table=TableSpec(columns=replica_columns("ReplicaSet"), cells=_cells),
         ),
