@@ -8,8 +8,9 @@ Revisions need not begin at 1: a case only counts from where it found the store.
         asyncio.run(run(case))
 """
 
+from watchkeeper.testing.cases import case_name
 from watchkeeper.testing.kv_suite import compaction, leases, lifecycle, ranges, reads, watch_streams, watches, writes
-from watchkeeper.testing.kv_suite.case import Case, case_name
+from watchkeeper.testing.kv_suite.case import Case
 
 CASES: tuple[Case, ...] = (
     *reads.CASES,

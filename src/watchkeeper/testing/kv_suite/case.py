@@ -1,4 +1,4 @@
-"""What the cases share: how they are collected, and how they wait."""
+"""What the cases share: what they write and read, and how they wait."""
 
 from __future__ import annotations
 
@@ -15,23 +15,6 @@ Case = Callable[[KV], Awaitable[None]]
 
 PATIENCE = 20.0
 """Seconds until something that must come counts as missing. Only failures wait so long."""
-
-
-def case_name(case: Case) -> str:
-    """The sentence that the case proves."""
-    name: str = getattr(case, "__name__", repr(case))
-    return name
-
-
-def collector() -> tuple[list[Case], Callable[[Case], Case]]:
-    """A list and the decorator that adds cases to it."""
-    cases: list[Case] = []
-
-    def case(function: Case) -> Case:
-        cases.append(function)
-        return function
-
-    return cases, case
 
 
 async def put(kv: KV, key: bytes, value: bytes = b"v", expected: int = 0, *, lease: int = 0) -> int:

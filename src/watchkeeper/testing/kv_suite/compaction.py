@@ -7,7 +7,8 @@ import random
 
 from watchkeeper.kv.errors import Compacted, FutureRevision
 from watchkeeper.kv.interface import KV
-from watchkeeper.testing.kv_suite.case import Model, collector, delete, put, raises
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.kv_suite.case import Model, delete, put, raises
 
 CASES, case = collector()
 

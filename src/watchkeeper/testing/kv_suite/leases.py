@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from watchkeeper.kv.errors import LeaseNotFound
 from watchkeeper.kv.interface import KV, EventType
-from watchkeeper.testing.kv_suite.case import collector, delete, eventually, put, quiet, raises, take, watching
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.kv_suite.case import delete, eventually, put, quiet, raises, take, watching
 
 CASES, case = collector()
 

@@ -6,7 +6,8 @@ import asyncio
 
 from watchkeeper.kv.errors import Closed
 from watchkeeper.kv.interface import KV, Watch
-from watchkeeper.testing.kv_suite.case import PATIENCE, collector, eventually, put, raises, take
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.kv_suite.case import PATIENCE, eventually, put, raises, take
 
 CASES, case = collector()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from watchkeeper.kv.interface import KV, KeyValue, prefix_end
-from watchkeeper.testing.kv_suite.case import collector, delete, put
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.kv_suite.case import delete, put
 
 CASES, case = collector()
 

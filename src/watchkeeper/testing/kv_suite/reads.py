@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from watchkeeper.kv.errors import FutureRevision
 from watchkeeper.kv.interface import KV, KeyValue
-from watchkeeper.testing.kv_suite.case import collector, delete, put, raises
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.kv_suite.case import delete, put, raises
 
 CASES, case = collector()
 

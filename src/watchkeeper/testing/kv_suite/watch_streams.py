@@ -7,12 +7,12 @@ import random
 
 from watchkeeper.kv.errors import Compacted
 from watchkeeper.kv.interface import KV, Watch
+from watchkeeper.testing.cases import collector
 from watchkeeper.testing.kv_suite.case import (
     PATIENCE,
     Model,
     assert_nothing_waits,
     check_batch,
-    collector,
     next_batch,
     put,
     quiet,

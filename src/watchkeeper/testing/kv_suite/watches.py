@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from watchkeeper.kv.errors import Compacted
 from watchkeeper.kv.interface import KV, Event, EventType, KeyValue
-from watchkeeper.testing.kv_suite.case import collector, delete, put, quiet, raises, summary, take, watching
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.kv_suite.case import delete, put, quiet, raises, summary, take, watching
 
 CASES, case = collector()
 

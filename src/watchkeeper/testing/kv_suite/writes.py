@@ -7,7 +7,8 @@ import contextlib
 
 from watchkeeper.kv.errors import ValueTooLarge
 from watchkeeper.kv.interface import KV, KeyValue, TxnResult
-from watchkeeper.testing.kv_suite.case import collector, delete, put, raises
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.kv_suite.case import delete, put, raises
 
 CASES, case = collector()
 

@@ -9,8 +9,9 @@ Every case is a coroutine function that takes a `Rig` and proves the sentence th
 `docs/storage-cases.md` says which of them covers which behavior of kube-apiserver's own storage tests.
 """
 
+from watchkeeper.testing.cases import case_name
 from watchkeeper.testing.storage_suite import corrupt, deletes, lists, pages, reads, writes
-from watchkeeper.testing.storage_suite.rig import Case, Rig, case_name, prove
+from watchkeeper.testing.storage_suite.rig import Case, Rig, prove
 
 CASES: tuple[Case, ...] = (
     *writes.CASES,

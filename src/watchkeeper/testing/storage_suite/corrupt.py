@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from watchkeeper.storage.errors import CorruptObject, CorruptObjects, KeyNotFound
 from watchkeeper.storage.interface import DeleteOptions, EventType, ListOptions
-from watchkeeper.testing.storage_suite.rig import ROOT, Rig, collector, key, names, raises, set_spec, thing
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.storage_suite.rig import ROOT, Rig, key, names, raises, set_spec, thing
 
 CASES, case = collector()
 

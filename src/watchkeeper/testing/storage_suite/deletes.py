@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from watchkeeper.storage.errors import KeyNotFound, PreconditionFailed
 from watchkeeper.storage.interface import DeleteOptions, Preconditions, StoredObject
-from watchkeeper.testing.storage_suite.rig import Rig, collector, key, raises, set_spec
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.storage_suite.rig import Rig, key, raises, set_spec
 
 CASES, case = collector()
 

@@ -8,11 +8,11 @@ import asyncio
 
 from watchkeeper.storage.errors import Expired, InvalidRequest, TooLargeResourceVersion
 from watchkeeper.storage.interface import ListOptions, Match
+from watchkeeper.testing.cases import collector
 from watchkeeper.testing.storage_suite.rig import (
     ROOT,
     Rig,
     by,
-    collector,
     key,
     names,
     raises,

@@ -10,7 +10,8 @@ import json
 from watchkeeper.storage.errors import Expired, InvalidRequest
 from watchkeeper.storage.interface import ListOptions, ListResult, Match
 from watchkeeper.storage.predicate import EVERYTHING, SelectionPredicate
-from watchkeeper.testing.storage_suite.rig import ROOT, Rig, by, collector, key, names, raises, set_labels
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.storage_suite.rig import ROOT, Rig, by, key, names, raises, set_labels
 
 CASES, case = collector()
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from watchkeeper.storage.errors import InvalidRequest, KeyNotFound, TooLargeResourceVersion
 from watchkeeper.storage.interface import Object
-from watchkeeper.testing.storage_suite.rig import ROOT, Rig, collector, key, raises, set_spec, thing
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.storage_suite.rig import ROOT, Rig, key, raises, set_spec, thing
 
 CASES, case = collector()
 

@@ -261,23 +261,6 @@ def describe(event: WatchEvent) -> tuple[str, str, int]:
 Case = Callable[[Rig], Awaitable[None]]
 
 
-def case_name(case: Case) -> str:
-    """The sentence that the case proves."""
-    name: str = getattr(case, "__name__", repr(case))
-    return name
-
-
-def collector() -> tuple[list[Case], Callable[[Case], Case]]:
-    """A list and the decorator that adds cases to it."""
-    cases: list[Case] = []
-
-    def case(function: Case) -> Case:
-        cases.append(function)
-        return function
-
-    return cases, case
-
-
 async def prove(case: Case, rig: Rig) -> None:
     """Run one case on a rig, and close it."""
     try:

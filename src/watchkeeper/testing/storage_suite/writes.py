@@ -8,7 +8,8 @@ import asyncio
 
 from watchkeeper.storage.errors import InvalidRequest, KeyExists, KeyNotFound, PreconditionFailed
 from watchkeeper.storage.interface import Interface, ListOptions, Object, Preconditions, StoredObject, UpdateOptions
-from watchkeeper.testing.storage_suite.rig import ROOT, Rig, collector, key, names, raises, set_spec, thing
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.storage_suite.rig import ROOT, Rig, key, names, raises, set_spec, thing
 
 CASES, case = collector()
 

@@ -8,7 +8,8 @@ import asyncio
 
 from watchkeeper.storage.errors import Expired, InvalidRequest
 from watchkeeper.storage.interface import EventType, ListOptions, WatchEvent
-from watchkeeper.testing.storage_suite.rig import PATIENCE, ROOT, Rig, collector, key, names, raises, set_spec, thing
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.storage_suite.rig import PATIENCE, ROOT, Rig, key, names, raises, set_spec, thing
 
 CASES, case = collector()
 

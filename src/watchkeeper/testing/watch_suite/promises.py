@@ -7,7 +7,8 @@ from __future__ import annotations
 import asyncio
 
 from watchkeeper.storage.interface import EventType, ListOptions, WatchEvent
-from watchkeeper.testing.storage_suite.rig import ROOT, Rig, by, collector, key, set_spec, thing
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.storage_suite.rig import ROOT, Rig, by, key, set_spec, thing
 
 CASES, case = collector()
 

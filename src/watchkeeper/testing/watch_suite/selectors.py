@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from watchkeeper.storage.interface import EventType
-from watchkeeper.testing.storage_suite.rig import ROOT, Rig, by, collector, describe, key, set_labels, set_spec, thing
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.storage_suite.rig import ROOT, Rig, by, describe, key, set_labels, set_spec, thing
 
 CASES, case = collector()
 

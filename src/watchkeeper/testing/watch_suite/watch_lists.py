@@ -8,7 +8,8 @@ from typing import Any
 
 from watchkeeper.storage.errors import TooLargeResourceVersion
 from watchkeeper.storage.interface import EventType, Match
-from watchkeeper.testing.storage_suite.rig import ROOT, Reader, Rig, by, collector, describe, key, thing
+from watchkeeper.testing.cases import collector
+from watchkeeper.testing.storage_suite.rig import ROOT, Reader, Rig, by, describe, key, thing
 
 CASES, case = collector()
 
