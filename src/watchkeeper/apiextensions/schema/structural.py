@@ -137,18 +137,7 @@ def read_structural(schema: Json) -> Structural:
     if isinstance(items, list):
         raise NotStructural("OpenAPIV3Schema 'items' must be a schema, but is an array")
     additional = schema.get("additionalProperties")
-    if _UNCOMMON.isdisjoint(schema):
-        return Structural(
-            source=schema,
-            type=schema.get("type") or "",
-            properties={name: read_structural(sub) for name, sub in (schema.get("properties") or {}).items()},
-            items=read_structural(items) if items is not None else None,
-            additional=read_structural(additional) if isinstance(additional, dict) else None,
-            open_map=isinstance(additional, dict) or additional is True,
-            closed_map=additional is False,
-        )
-    default = schema.get("default")
-    return Structural(
+    node = Structural(
         source=schema,
         type=schema.get("type") or "",
         properties={name: read_structural(sub) for name, sub in (schema.get("properties") or {}).items()},
@@ -156,21 +145,27 @@ def read_structural(schema: Json) -> Structural:
         additional=read_structural(additional) if isinstance(additional, dict) else None,
         open_map=isinstance(additional, dict) or additional is True,
         closed_map=additional is False,
-        default=default,
-        has_default=default is not None,
-        nullable=bool(schema.get("nullable")),
-        preserve=bool(schema.get("x-kubernetes-preserve-unknown-fields")),
-        embedded=bool(schema.get("x-kubernetes-embedded-resource")),
-        int_or_string=bool(schema.get("x-kubernetes-int-or-string")),
-        list_type=schema.get("x-kubernetes-list-type"),
-        list_map_keys=tuple(schema.get("x-kubernetes-list-map-keys") or ()),
-        map_type=schema.get("x-kubernetes-map-type"),
-        rules=tuple(Rule.of(r) for r in schema.get("x-kubernetes-validations") or ()),
-        all_of=_read_all(schema, "allOf"),
-        any_of=_read_all(schema, "anyOf"),
-        one_of=_read_all(schema, "oneOf"),
-        negated=read_structural(schema["not"]) if schema.get("not") is not None else None,
     )
+    if not _UNCOMMON.isdisjoint(schema):
+        _read_uncommon(node, schema)
+    return node
+
+
+def _read_uncommon(node: Structural, schema: Json) -> None:
+    node.default = schema.get("default")
+    node.has_default = node.default is not None
+    node.nullable = bool(schema.get("nullable"))
+    node.preserve = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    node.embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+    node.int_or_string = bool(schema.get("x-kubernetes-int-or-string"))
+    node.list_type = schema.get("x-kubernetes-list-type")
+    node.list_map_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+    node.map_type = schema.get("x-kubernetes-map-type")
+    node.rules = tuple(Rule.of(r) for r in schema.get("x-kubernetes-validations") or ())
+    node.all_of = _read_all(schema, "allOf")
+    node.any_of = _read_all(schema, "anyOf")
+    node.one_of = _read_all(schema, "oneOf")
+    node.negated = read_structural(schema["not"]) if schema.get("not") is not None else None
 
 
 def _read_all(schema: Json, keyword: str) -> tuple[Structural, ...]:
