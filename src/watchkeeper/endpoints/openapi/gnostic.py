@@ -6,16 +6,14 @@ dry-run, and explains kinds from it on request; older clients do all their valid
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import orjson
 
 from watchkeeper.endpoints.openapi.messages import (
     Table,
     Write,
     any_value,
+    boolean,
     double,
     entries,
     external_docs,
@@ -24,12 +22,12 @@ from watchkeeper.endpoints.openapi.messages import (
     integer,
     mapping,
     message,
+    remembered,
     repeated,
     repeated_text,
     sized,
     start,
     text,
-    varint,
 )
 
 CONTENT_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -68,7 +66,7 @@ def _schema(number: int, value: Any) -> bytes:
 
 def _additional(number: int, value: Any) -> bytes:
     """What else an object may have: a schema, or whether anything."""
-    return sized(number, varint(2 << 3) + bytes((value,)) if isinstance(value, bool) else _schema(1, value))
+    return sized(number, boolean(2, value) if isinstance(value, bool) else _schema(1, value))
 
 
 def _type(number: int, value: Any) -> bytes:
@@ -135,14 +133,10 @@ def _parameter(number: int, value: Any) -> bytes:
     where = value["in"]
     if where == "body":
         return _PARAMETERS[where](number, value)
-    return _plain_parameter(number, orjson.dumps(value))
+    return _plain_parameter(number, value)
 
 
-@functools.lru_cache(maxsize=1000)
-def _plain_parameter(number: int, encoded: bytes) -> bytes:
-    """The same few parameters are in thousands of operations."""
-    value = orjson.loads(encoded)
-    return _PARAMETERS[value["in"]](number, value)
+_plain_parameter = remembered(lambda number, value: _PARAMETERS[value["in"]](number, value))
 
 
 def _schema_item(number: int, value: Any) -> bytes:

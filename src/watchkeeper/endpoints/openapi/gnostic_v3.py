@@ -5,15 +5,13 @@ Clients of the Go libraries ask for this form: kubectl looks up in it which quer
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import orjson
 
 from watchkeeper.endpoints.openapi.messages import (
     Table,
     any_value,
+    boolean,
     double,
     entries,
     external_docs,
@@ -22,12 +20,12 @@ from watchkeeper.endpoints.openapi.messages import (
     integer,
     mapping,
     message,
+    remembered,
     repeated,
     repeated_text,
     sized,
     start,
     text,
-    varint,
 )
 
 CONTENT_TYPE = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
@@ -75,7 +73,7 @@ def _schema_or_reference(number: int, value: Any) -> bytes:
 
 def _additional(number: int, value: Any) -> bytes:
     """What else an object may have: a schema, or whether anything."""
-    known = varint(2 << 3) + bytes((value,)) if isinstance(value, bool) else _schema_or_reference(1, value)
+    known = boolean(2, value) if isinstance(value, bool) else _schema_or_reference(1, value)
     return sized(number, known)
 
 
@@ -86,7 +84,7 @@ def _items(number: int, value: Any) -> bytes:
 def _default(number: int, value: Any) -> bytes:
     """A number, a boolean or a text, of which one is written even if it is zero; nothing is said of other values."""
     if isinstance(value, bool):
-        return sized(number, varint(2 << 3) + bytes((value,)))
+        return sized(number, boolean(2, value))
     if isinstance(value, int | float):
         return sized(number, double(1, value) or _ZERO)
     return sized(number, sized(3, value.encode()) if isinstance(value, str) else b"")
@@ -138,18 +136,7 @@ _PARAMETER: Table = {
     "required": (4, flag),
     "schema": (10, _schema_or_reference),
 }
-_parameter_message = message(_PARAMETER, 14, 1)
-
-
-def _parameter(number: int, value: Any) -> bytes:
-    return _known_parameter(number, orjson.dumps(value))
-
-
-@functools.lru_cache(maxsize=1000)
-def _known_parameter(number: int, encoded: bytes) -> bytes:
-    """The same few parameters are in thousands of operations."""
-    return _parameter_message(number, orjson.loads(encoded))
-
+_parameter = remembered(message(_PARAMETER, 14, 1))
 
 _content = mapping(message({"schema": (1, _schema_or_reference)}, 5))
 _BODY: Table = {"description": (1, text), "content": (2, _content), "required": (3, flag)}

@@ -7,6 +7,7 @@ are repeated entries, so the content of a large one may be written in pieces.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -57,6 +58,11 @@ def flag(number: int, value: Any) -> bytes:
     return varint(number << 3 | _VARINT) + b"\x01" if value is True else b""
 
 
+def boolean(number: int, value: bool) -> bytes:
+    """One of several fields of which one is written, even if it is false."""
+    return varint(number << 3 | _VARINT) + bytes((value,))
+
+
 def integer(number: int, value: Any) -> bytes:
     """A field of a whole number."""
     return varint(number << 3 | _VARINT) + varint(int(value)) if value else b""
@@ -95,6 +101,16 @@ def message(table: Table, extensions: int, *within: int) -> Write:
         return sized(number, content)
 
     return write
+
+
+def remembered(write: Write) -> Write:
+    """What `write` writes of a few values that stand in thousands of places."""
+
+    @functools.lru_cache(maxsize=1000)
+    def known(number: int, encoded: bytes) -> bytes:
+        return write(number, orjson.loads(encoded))
+
+    return lambda number, value: known(number, orjson.dumps(value))
 
 
 def repeated(write: Write) -> Write:
