@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from watchkeeper.aio.dial import authority
 from watchkeeper.aio.http_client import ResolveError
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.aggregation.fetch import FetchError, fetch
 from watchkeeper.server.aggregation.remote import Remote
-from watchkeeper.server.aggregation.transport import authority
 
 _ATTEMPTS = 5
 _SECONDS = 5.0
@@ -38,7 +38,7 @@ async def _attempt(remote: Remote) -> str:
         place = await remote.locate()
     except ResolveError as problem:
         return str(problem)
-    url = f"https://{authority(place)}{remote.path}"
+    url = f"https://{authority(*place)}{remote.path}"
     try:
         async with asyncio.timeout(_SECONDS):
             answer = await fetch(remote, place, remote.path, max_bytes=_MAX_BYTES)

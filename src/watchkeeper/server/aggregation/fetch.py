@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from watchkeeper.aio.dial import authority
 from watchkeeper.aio.http_client import ResolveError
 from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, request_head, transport_text
 from watchkeeper.aio.tls_dial import DialError
 from watchkeeper.request.user import SYSTEM_MASTERS, User
 from watchkeeper.server.aggregation.forwarding import Header, user_headers
 from watchkeeper.server.aggregation.remote import Remote
-from watchkeeper.server.aggregation.transport import Place, Unusable, authority
+from watchkeeper.server.aggregation.transport import Place, Unusable
 
 AGGREGATOR = User("system:kube-aggregator", groups=(SYSTEM_MASTERS,))
 MAX_BYTES = 64 * 1024 * 1024
@@ -59,7 +60,7 @@ async def fetch(
 ) -> Fetched:
     """The answer to a GET; of a longer body than `max_bytes` nothing. Raises FetchError, Unusable."""
     transport = remote.transport
-    request = request_head("GET", path, [(b"host", authority(place).encode()), *user_headers(user), *headers])
+    request = request_head("GET", path, [(b"host", authority(*place).encode()), *user_headers(user), *headers])
     while True:
         try:
             stream = await transport.open(place)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from watchkeeper.aio.dial import authority
 from watchkeeper.aio.http_stream import (
     Body,
     BrokenBody,
@@ -23,7 +24,7 @@ from watchkeeper.endpoints.response import NO_CACHE, TEXT, Response, text_respon
 from watchkeeper.request.exchange import AnswerBroken, Exchange
 from watchkeeper.request.request import ClientGone, Request
 from watchkeeper.server.aggregation.forwarding import incoming, outgoing, target
-from watchkeeper.server.aggregation.transport import Place, Transport, Unusable, authority
+from watchkeeper.server.aggregation.transport import Place, Transport, Unusable
 
 DISCOVERY_SECONDS = 5.0
 """So long a server may take to tell what a version has."""
@@ -54,7 +55,7 @@ class Passing:
         self._request = request
         self._transport = transport
         self._place = place
-        self._host = authority(place)
+        self._host = authority(*place)
         self._tasks = tasks
         self._limits = limits
         exchange: Exchange | None = request.scope.get("exchange")

@@ -7,6 +7,7 @@ import ssl
 from base64 import b64decode
 from dataclasses import dataclass
 
+from watchkeeper.aio.dial import authority
 from watchkeeper.aio.http_stream import HttpStream
 from watchkeeper.aio.tls_dial import DialError, connect
 from watchkeeper.runtime.client_tls import context_trusting
@@ -86,7 +87,7 @@ class Transport:
             async with asyncio.timeout(DIAL_SECONDS):
                 return HttpStream(await connect(host, port, context, self.trust.server_name))
         except TimeoutError:
-            raise DialError(f"dial tcp {authority(place)}: i/o timeout") from None
+            raise DialError(f"dial tcp {authority(host, port)}: i/o timeout") from None
 
     def release(self, place: Place, stream: HttpStream) -> None:
         """Take back a connection whose answer is over."""
@@ -115,9 +116,3 @@ class Transport:
         """Close what is idle, and from now on each connection after its answer."""
         self._closed = True
         self.close_idle()
-
-
-def authority(place: Place) -> str:
-    """Host and port as they stand in a URL."""
-    host, port = place
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
+from watchkeeper.aio.dial import authority
 from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, request_head
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.tls_dial import DialError
@@ -13,7 +14,7 @@ from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.request.exchange import Exchange, Tunnel
 from watchkeeper.request.request import ClientGone, Request
 from watchkeeper.server.aggregation.forwarding import target, upgrading
-from watchkeeper.server.aggregation.transport import Place, Transport, Unusable, authority
+from watchkeeper.server.aggregation.transport import Place, Transport, Unusable
 
 _REFUSAL_SECONDS = 10.0
 """So long a refusal may take to be told."""
@@ -29,7 +30,7 @@ async def upgrade(request: Request, transport: Transport, place: Place, tasks: T
     except (DialError, Unusable) as problem:
         return _failed(f"error dialing backend: {problem}")
     try:
-        asking = request_head(request.method, target(request), upgrading(request, authority(place)))
+        asking = request_head(request.method, target(request), upgrading(request, authority(*place)))
     except ValueError as problem:
         stream.close()
         return _failed(f"error sending request: {problem}")
