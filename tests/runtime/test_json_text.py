@@ -90,3 +90,17 @@ def test_nesting_is_bounded() -> None:
 )
 def test_whole_floats_are_written_with_the_digits_that_go_writes(value: object, text: str) -> None:
     assert with_digits(orjson.dumps([value, "+"])).decode() == f'[{text},"+"]'
+
+
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [
+        (b"\xff", "\ufffd"),
+        (b"\xe2\x82", "\ufffd\ufffd"),
+        (b"\xf0\x90\x80", "\ufffd\ufffd\ufffd"),
+        (b"\xe2(", "\ufffd("),
+        (b"\xe2\x82\xac", "€"),
+    ],
+)
+def test_each_byte_that_is_part_of_no_character_is_replaced(sent: bytes, text: str) -> None:
+    assert read_json(b'{"a":"x' + sent + b'y"}') == {"a": f"x{text}y"}

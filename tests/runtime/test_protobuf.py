@@ -27,6 +27,11 @@ def envelope(api_version: str, kind: str, message: bytes) -> bytes:
     return MAGIC + field(1, field(1, api_version.encode()) + field(2, kind.encode())) + field(2, message)
 
 
+def hard(quantity: bytes) -> bytes:
+    """The spec of a ResourceQuota for Pods."""
+    return field(1, field(1, b"pods") + field(2, field(1, quantity)))
+
+
 def test_a_config_map_as_kubectl_sends_it() -> None:
     sent = bytes.fromhex(
         "6b3873000a0f0a0276311209436f6e6669674d6170121b0a110a017812001a0022002a0032003800420012060a01611201621a002200"
@@ -64,8 +69,13 @@ def test_bytes_numbers_times_and_quantities_take_their_form_in_json() -> None:
     assert secret["data"] == {"k": "AP8="}
     assert secret["metadata"]["creationTimestamp"] == "2023-11-14T22:13:20Z"
     assert secret["metadata"]["generation"] == -1
-    quota = object_of(envelope("v1", "ResourceQuota", field(2, field(1, field(1, b"pods") + field(2, field(1, b"5"))))))
+    quota = object_of(envelope("v1", "ResourceQuota", field(2, hard(b"5"))))
     assert quota["spec"]["hard"] == {"pods": "5"}
+
+
+def test_texts_may_be_no_utf_8() -> None:
+    data = field(2, field(1, b"a\xff") + field(2, b"x\xe2\x82y"))
+    assert object_of(envelope("v1", "ConfigMap", data))["data"] == {"a\ufffd": "x\ufffd\ufffdy"}
 
 
 def test_years_have_four_digits() -> None:
@@ -88,8 +98,14 @@ def test_fields_that_are_unknown_are_left_out() -> None:
         (envelope("v1", "Nothing", b""), 'no kind "Nothing"'),
         (envelope("v1", "ConfigMap", b"\x0a\x05ab"), "unexpected EOF"),
         (envelope("v1", "ConfigMap", field(1, 5)), "proto: wrong wireType = 0 for field ObjectMeta"),
-        (envelope("v1", "ConfigMap", field(1, field(1, b"\xff"))), "invalid start byte"),
         (MAGIC, "empty body"),
+        (envelope("v1", "ResourceQuota", field(2, hard(b"")) + field(1, 5)), "quantities must match"),
+        (envelope("v1", "ResourceQuota", field(2, hard(b" 1"))), "quantities must match"),
+        (envelope("v1", "ResourceQuota", field(2, hard(b"1x"))), "quantities must match"),
+        (
+            envelope("v1", "ResourceQuota", field(1, 5) + field(2, hard(b"x"))),
+            "wrong wireType = 0 for field ObjectMeta",
+        ),
     ],
 )
 def test_bytes_that_are_no_object_are_refused(data: bytes, words: str) -> None:

@@ -22,6 +22,7 @@ from watchkeeper.runtime.repeated import Pairs, read_pairs, repeats_fields, sett
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Object, Scheme
 from watchkeeper.runtime.strict import strict_errors, strict_text
 from watchkeeper.runtime.unmarshal import TextWanted, check_repeated, described, unmarshal
+from watchkeeper.runtime.utf8 import text_of
 from watchkeeper.runtime.yaml import load_yaml, repeated_text
 from watchkeeper.values import value
 
@@ -464,7 +465,7 @@ def unrecognized(expected: Kind, body: bytes, why: str) -> ApiError:
         summary = "<empty>"
     else:
         shown = body[:_SUMMARY_LENGTH]
-        summary = shown.decode(errors="replace") if body[:1] == b"{" else shown.hex()
+        summary = text_of(shown) if body[:1] == b"{" else shown.hex()
         if len(body) > _SUMMARY_LENGTH:
             summary += " ..."
     kind = expected.gvk.kind

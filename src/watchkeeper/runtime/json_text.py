@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from watchkeeper.runtime.json_syntax import syntax_error
+from watchkeeper.runtime.utf8 import text_of
 
 MAX_DEPTH: Final = 200
 """How deep arrays and objects may be nested; the reference stops at 10,000. Both are far beyond any real object.
@@ -90,7 +91,7 @@ def read_leniently(data: bytes, object_pairs_hook: Callable[[list[tuple[str, Any
         found = int(text) if len(text) <= 20 else number(text)
         return found if -(2**63) <= found < 2**64 else float(found)
 
-    text = data.decode(errors="replace")
+    text = text_of(data)
     try:
         return _mended(json.loads(text, parse_float=number, parse_int=whole, object_pairs_hook=object_pairs_hook))
     except RecursionError:
@@ -116,7 +117,7 @@ def read_as_written(data: bytes) -> Any:
         found = int(text) if len(text) <= 20 else 2**64
         return found if -(2**63) <= found < 2**64 else WrittenNumber(text)
 
-    text = data.decode(errors="replace")
+    text = text_of(data)
     try:
         if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
             check_depth(json.loads(text, parse_float=lambda _: 0, parse_int=lambda _: 0))
@@ -180,7 +181,7 @@ def number_as_written(data: bytes, shown: str) -> str:
             found.setdefault(text.lstrip("-").isdigit(), text)
         return 0
 
-    json.loads(data.decode(errors="replace"), parse_float=look, parse_int=look)
+    json.loads(text_of(data), parse_float=look, parse_int=look)
     return found.get(False) or found.get(True) or shown
 
 

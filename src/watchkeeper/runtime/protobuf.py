@@ -9,6 +9,7 @@ in JSON: a field that a Go struct holds by value is always in the message, a poi
 from __future__ import annotations
 
 import base64
+import re
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +17,8 @@ from typing import Any
 import orjson
 
 from watchkeeper.meta.instants import utc_text
+from watchkeeper.runtime.quantity import Quantity, QuantityError
+from watchkeeper.runtime.utf8 import text_of
 
 MAGIC = b"k8s\x00"
 """What every object in protobuf begins with; a runtime.Unknown follows."""
@@ -27,6 +30,7 @@ _ENVELOPE = {1: "TypeMeta", 2: "Raw", 3: "ContentEncoding", 4: "ContentType"}
 _TYPE_META = {1: "APIVersion", 2: "Kind"}
 """Numbers and names in Go of the fields of what an object is sent in, which says what it is."""
 _MAX_DEPTH = 200
+_COMMON_QUANTITY = re.compile("[0-9]{1,15}(?:m|[kMG]|[KMG]i)?")
 
 Messages = Mapping[str, Mapping[int, tuple[str, str, str]]]
 """By the full name of a message: field numbers, and for each its name in JSON, its type, and "", "list" or "map"."""
@@ -54,7 +58,7 @@ class ProtobufReader:
             raise ProtobufError(f"no message {name} is known")
         try:
             return self._message(name, data, 0)
-        except (IndexError, struct.error, UnicodeDecodeError, OverflowError) as error:
+        except (IndexError, struct.error, OverflowError) as error:
             raise ProtobufError(f"{name}: {error}") from None
 
     def _message(self, name: str, data: bytes, depth: int) -> Object:
@@ -87,7 +91,10 @@ class ProtobufReader:
             expected, read = scalar
             if wire != expected:
                 raise _WrongWire(str(wire))
-            return read(raw)
+            try:
+                return read(raw)
+            except UnicodeDecodeError:
+                return text_of(raw)
         data = _length_delimited(raw, wire)
         special = self._special.get(kind)
         return special(data, depth) if special is not None else self._message(kind, data, depth + 1)
@@ -106,7 +113,7 @@ class ProtobufReader:
         key, value = "", ...
         for number, wire, raw in _records(data):
             if number == 1:
-                key = _length_delimited(raw, wire).decode()
+                key = text_of(_length_delimited(raw, wire))
             elif number == 2:
                 value = self._value(kind, wire, raw, depth + 1)
         return key, self._value(kind, _BYTES, b"", depth + 1) if value is ... else value
@@ -115,7 +122,7 @@ class ProtobufReader:
         """Messages whose JSON is not an object of their fields."""
 
         def items(data: bytes, depth: int) -> Any:
-            return [_length_delimited(raw, wire).decode() for number, wire, raw in _records(data) if number == 1]
+            return [text_of(_length_delimited(raw, wire)) for number, wire, raw in _records(data) if number == 1]
 
         def schema_or_array(data: bytes, depth: int) -> Any:
             fields = dict(self._parts(data, {1: "schema", 2: "array"}, depth))
@@ -130,11 +137,11 @@ class ProtobufReader:
             return (
                 fields["schema"]
                 if "schema" in fields
-                else [_length_delimited(raw, wire).decode() for number, wire, raw in _records(data) if number == 2]
+                else [text_of(_length_delimited(raw, wire)) for number, wire, raw in _records(data) if number == 2]
             )
 
         return {
-            "k8s.io.apimachinery.pkg.api.resource.Quantity": lambda data, depth: _text(data) or "0",
+            "k8s.io.apimachinery.pkg.api.resource.Quantity": _quantity,
             "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
             "k8s.io.apimachinery.pkg.runtime.RawExtension": _json,
             f"{META}Time": lambda data, depth: _time(data, micro=False),
@@ -174,7 +181,7 @@ def read_envelope(data: bytes) -> tuple[str, str, bytes]:
     try:
         envelope = _fields(data[len(MAGIC) :], "Unknown", _ENVELOPE)
         named = _fields(envelope.get(1, b""), "TypeMeta", _TYPE_META)
-        return named.get(1, b"").decode(), named.get(2, b"").decode(), envelope.get(2, b"")
+        return text_of(named.get(1, b"")), text_of(named.get(2, b"")), envelope.get(2, b"")
     except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise ProtobufError(str(error)) from None
 
@@ -265,19 +272,25 @@ def _scalars(data: bytes) -> dict[int, int]:
     return {number: value for number, wire, value in _records(data) if wire == _VARINT}
 
 
-def _text(data: bytes) -> str:
-    text = ""
+def _quantity(data: bytes, depth: int) -> str:
+    """A quantity, which is refused here and not with the JSON: no text at all is none here, nor is one with blanks."""
+    found = "0"
     for number, wire, raw in _records(data):
         if number == 1:
-            text = _length_delimited(raw, wire).decode()
-    return text
+            found = text_of(_length_delimited(raw, wire))
+            if _COMMON_QUANTITY.fullmatch(found) is None:
+                try:
+                    Quantity.parse(found)
+                except QuantityError as error:
+                    raise ProtobufError(str(error)) from None
+    return found
 
 
 def _int_or_string(data: bytes, depth: int) -> int | str:
     numbers = _scalars(data)
     if numbers.get(1, 0) == 0:
         return _signed(32)(numbers.get(2, 0))
-    return next((raw.decode() for number, wire, raw in _records(data) if number == 3 and wire == _BYTES), "")
+    return next((text_of(raw) for number, wire, raw in _records(data) if number == 3 and wire == _BYTES), "")
 
 
 def _json(data: bytes, depth: int) -> Any:
