@@ -255,3 +255,19 @@ def test_a_new_scheduling_gate_is_told_once_where_it_stands_last() -> None:
     errors = update(old, pod(schedulingGates=[{"name": "c"}, {"name": "a"}, {"name": "c"}])).errors
     told = [error.partition(": ")[0] for error in errors if "new scheduling gate" in error]
     assert told == ["spec.schedulingGates[2].name"]
+
+
+def test_amounts_of_bytes_that_are_no_whole_number_are_told_resource_by_resource() -> None:
+    requests = {"memory": "1e-1", "ephemeral-storage": "100u", "cpu": "100m"}
+    limits = {"memory": "1500m", "ephemeral-storage": "2000m", "cpu": "1"}
+    resources = {"requests": requests, "limits": limits}
+    found = [text for text in create(pod(containers=[container(resources=resources)])).warnings if "fractional" in text]
+    where = "spec.containers[0].resources"
+    assert found == [
+        f'{where}.{at}: fractional byte value "{text}" is invalid, must be an integer'
+        for at, text in (
+            ("limits[memory]", "1500m"),
+            ("requests[memory]", "100e-3"),
+            ("requests[ephemeral-storage]", "1m"),
+        )
+    ]

@@ -37,6 +37,7 @@ _RARE_FIELDS = frozenset(
     )
 )
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
+_BYTES = ("memory", "ephemeral-storage")
 _SECCOMP = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 
 
@@ -69,7 +70,7 @@ def _warnings(spec: Object, meta: Object, prefix: str, *, template: bool) -> lis
         for i, secret in enumerate(spec.get("imagePullSecrets") or ()):
             if not secret.get("name"):
                 found.append(f'{path}.imagePullSecrets[{i}].name: invalid empty name ""')
-        found += _fractional_bytes(spec.get("overhead"), f"{path}.overhead")
+        found += _fractional_bytes(spec, ("overhead",), path)
     if annotations:
         found += _profile_warnings(spec, annotations, prefix, template)
     found += _container_warnings(spec, path)
@@ -138,22 +139,20 @@ def _repeated(items: Sequence[Object] | None, field: str, path: str) -> Iterator
 
 
 def _may_be_fractional(resources: Mapping[str, str]) -> bool:
-    for name in ("memory", "ephemeral-storage"):
+    for name in _BYTES:
         text = resources.get(name)
-        if text is not None and text[-1] == "m":
+        if text is not None and (text[-1] in "mun" or "e-" in text):
             return True
     return False
 
 
-def _fractional_bytes(resources: Mapping[str, str] | None, path: str) -> Sequence[str]:
-    if not resources:
-        return ()
-    found: tuple[str, ...] = ()
-    for name in ("memory", "ephemeral-storage"):
-        text = resources.get(name)
-        if text is not None and text[-1] == "m" and amount(text) % NANO:
-            found += (f'{path}[{name}]: fractional byte value "{text}" is invalid, must be an integer',)
-    return found
+def _fractional_bytes(resources: Object, sides: Sequence[str], path: str) -> Iterator[str]:
+    """Warnings about amounts of bytes that are no whole number, resource by resource."""
+    for name in _BYTES:
+        for side in sides:
+            text = (resources.get(side) or {}).get(name)
+            if text is not None and amount(text) % NANO:
+                yield f'{path}.{side}[{name}]: fractional byte value "{text}" is invalid, must be an integer'
 
 
 def _profile_warnings(spec: Object, annotations: Mapping[str, str], prefix: str, template: bool) -> list[str]:
@@ -188,7 +187,8 @@ def _container_warnings(spec: Object, path: str) -> list[str]:
             if resources:
                 for side, amounts in resources.items():
                     if side != "claims" and _may_be_fractional(amounts):
-                        found += _fractional_bytes(amounts, f"{path}.{kind}[{i}].resources.{side}")
+                        found += _fractional_bytes(resources, ("limits", "requests"), f"{path}.{kind}[{i}].resources")
+                        break
             variables = container.get("env")
             if variables and len({v["name"] for v in variables if "name" in v}) < len(variables):
                 found += _hidden_variables(variables, f"{path}.{kind}[{i}].env")
