@@ -143,6 +143,8 @@ def test_revisions_are_immutable_and_never_negative() -> None:
     assert error == 'data: Invalid value: {"a":2}: field is immutable'
     [error] = update(old, {**body, "data": {"a": True}}).errors
     assert error == 'data: Invalid value: {"a":true}: field is immutable'
+    [error] = update(old, {**body, "data": {"a": 1.0}}).errors
+    assert error == 'data: Invalid value: {"a":1}: field is immutable'
     assert update(old, {**body, "data": {"a": 1}}).errors == []
     assert create({**body, "revision": -1}).errors == [
         "revision: Invalid value: -1: must be greater than or equal to 0"

@@ -104,3 +104,20 @@ def test_a_namespace_without_a_phase_is_active() -> None:
     assert kind.default is not None
     kind.default(namespace)
     assert namespace["status"] == {"phase": "Active"}
+
+
+@pytest.mark.parametrize(("stored", "applied"), [(0, False), (1, True), (1, False)])
+def test_a_truth_is_no_number_even_where_it_would_change_nothing(stored: int, applied: bool) -> None:
+    def budget(least: Any) -> Object:
+        metadata = {"name": "b", "namespace": "n"}
+        return {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": metadata,
+            "spec": {"minAvailable": least},
+        }
+
+    made = manager("policy", "PodDisruptionBudget").apply(None, budget(stored), "one", force=False)
+    with pytest.raises(ApiError, match="cannot unmarshal bool") as refused:
+        manager("policy", "PodDisruptionBudget").apply(made, budget(applied), "one", force=False)
+    assert refused.value.code == 500

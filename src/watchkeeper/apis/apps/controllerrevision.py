@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_builtin_object_meta
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError, in_declared_order, invalid, required
 from watchkeeper.meta.gvk import GroupKind
-from watchkeeper.runtime.managedfields.compare import equal
 
 Object = dict[str, Any]
 
@@ -29,7 +30,14 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
     errors = validate_builtin_object_meta(new["metadata"], namespaced=True)
     errors += validate_nonnegative(new.get("revision"), "revision")
     data = new.get("data")
-    return errors if equal(data, old.get("data")) else [*errors, invalid("data", in_declared_order(data), IMMUTABLE)]
+    if _written(data) != _written(old.get("data")):
+        errors.append(invalid("data", in_declared_order(data), IMMUTABLE))
+    return errors
+
+
+def _written(data: Any) -> bytes:
+    """JSON of any value: data is compared as it is written, so that 1 and 1.0 are not the same."""
+    return orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
 
 
 def _cells(revision: Object, now: float) -> list[Any]:

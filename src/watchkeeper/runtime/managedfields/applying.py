@@ -69,13 +69,13 @@ class Apply:
                 self._check(base, _EXISTING, allow_repeated=True)
             changes = tracking.updater.compared(tracking.empty(), base)
             managed = tracking.record_update(changes, managed, tracking.updater_id(BEFORE_FIRST_APPLY))
-        self._check(self.applied, "failed to create typed patch object ({})", allow_repeated=False)
+        decodes = self._check(self.applied, "failed to create typed patch object ({})", allow_repeated=False)
         if not tracking.fits:
             self._check(base, "failed to create typed live object ({})", allow_repeated=True)
         if not tracking.kind.builtin:
             managed = tracking.updater.reconciled(managed, base)
         outcome, managed = self._merge(base, managed)
-        if outcome == base and (not tracking.node.untyped or equal(outcome, base)):
+        if decodes and outcome == base and (not tracking.node.untyped or equal(outcome, base)):
             # A new owner of values that stay as they are has no time.
             result = tracking.to_hub(base) if live is None else state
         else:
@@ -91,10 +91,10 @@ class Apply:
         write_record(result["metadata"], managed)
         return result
 
-    def _check(self, obj: Object, failure: str, *, allow_repeated: bool) -> None:
-        """Raise a 500 that begins with `failure`, in which the object is named."""
+    def _check(self, obj: Object, failure: str, *, allow_repeated: bool) -> bool:
+        """As `check`, but raises a 500 that begins with `failure`, in which the object is named."""
         try:
-            check(self.tracking.node, obj, allow_repeated=allow_repeated)
+            return check(self.tracking.node, obj, allow_repeated=allow_repeated)
         except Mismatch as mismatch:
             raise ApiError(500, "", f"{failure.format(_described(obj))}: {mismatch}") from None
 

@@ -15,15 +15,18 @@ _Errors = list[tuple[str, str]]
 _NONE: _Errors = []
 
 
-def check(node: MapNode, obj: Any, *, allow_repeated: bool) -> None:
+def check(node: MapNode, obj: Any, *, allow_repeated: bool) -> bool:
     """Check an object: its fields are known, its types right, items of keyed lists and sets can be told apart.
 
-    `allow_repeated` lets items occur twice. Raises Mismatch with all that is wrong.
+    `allow_repeated` lets items occur twice. Returns whether no more can be wrong: the reference lets true stand for an
+    integer or text until it decodes the object. Raises Mismatch with all that is wrong.
     """
-    errors = _Check(allow_repeated).value(node, obj)
+    walk = _Check(allow_repeated)
+    errors = walk.value(node, obj)
     if errors:
         texts = [f"{path}: {message}" if path else message for path, message in errors]
         raise Mismatch(texts[0] if len(texts) == 1 else "\n".join(["errors:", *(f"  {text}" for text in texts)]))
+    return not walk.has_truths
 
 
 def may_lack_keys(node: Node) -> bool:
@@ -53,6 +56,8 @@ class _Check:
 
     def __init__(self, allow_repeated: bool) -> None:
         self.allow_repeated = allow_repeated
+        self.has_truths = False
+        """Whether there is true or false where an integer or text should be."""
 
     def value(self, node: Node, value: Any) -> _Errors:
         """Check a value of any type. null is a value of every type."""
@@ -106,6 +111,8 @@ class _Check:
             return self._atomic_list(node, schema, value)
         if kind is SchemaType.STRUCT or kind is SchemaType.MAP:
             return self._atomic_map(node, schema, value)
+        if value.__class__ is bool and kind is SchemaType.INT_OR_STRING:
+            self.has_truths = True
         wrong = _scalar_error(schema, value)
         return _NONE if wrong is None else [("", wrong)]
 
