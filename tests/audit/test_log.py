@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -171,3 +172,32 @@ def test_a_dropped_line_is_not_written(tmp_path: Path, monkeypatch: pytest.Monke
         return outcomes
 
     assert asyncio.run(main()) == [False, True]
+
+
+def test_older_files_are_compressed_and_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_log, "_MEGABYTE", 100)
+    file = tmp_path / "audit.log"
+    left = tmp_path / "audit-2020-01-01T00-00-00.000.log"
+    left.write_bytes(b"left by an earlier server\n")
+    lines = [b"%039d\n" % n for n in range(6)]
+    run(LogOptions(path=str(file), max_size=1, compress=True), *([line] for line in lines))
+    backups = sorted(p for p in tmp_path.iterdir() if p != file)
+    assert [gzip.decompress(p.read_bytes()) for p in backups] == [
+        b"left by an earlier server\n",
+        b"".join(lines[:2]),
+        b"".join(lines[2:4]),
+    ]
+    assert [p.name.endswith(".log.gz") for p in backups] == [True] * 3
+    assert {p.stat().st_mode & 0o777 for p in backups[1:]} == {0o600}
+    assert file.read_bytes() == b"".join(lines[4:])
+    more = [b"%039d\n" % n for n in range(6, 10)]
+    run(LogOptions(path=str(file), max_size=1, max_backups=2, compress=True), *([line] for line in more))
+    backups = sorted(p for p in tmp_path.iterdir() if p != file)
+    assert [gzip.decompress(p.read_bytes()) for p in backups] == [b"".join(lines[4:]), b"".join(more[:2])]
+
+
+def test_lines_of_text_are_written_in_place_of_json(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    event = b'{"auditID":"i","requestReceivedTimestamp":"2026-01-31T09:30:00.000000Z"}\n'
+    run(LogOptions(path=str(file), format="legacy"), [event])
+    assert file.read_bytes().startswith(b'2026-01-31T09:30:00Z AUDIT: id="i" stage=""')

@@ -33,11 +33,12 @@ rules:
 """
 
 
-def serving(directory: Path, policy: str = POLICY, mode: str = "blocking") -> Server:
+def serving(directory: Path, policy: str = POLICY, mode: str = "blocking", **options: Any) -> Server:
     file = directory / "policy.yaml"
     file.write_text(policy)
     log = str(directory / "audit.log")
-    return Server(insecure_http=True, controllers=(), audit_policy_file=file, audit_log_path=log, audit_log_mode=mode)
+    options |= {"audit_policy_file": file, "audit_log_path": log, "audit_log_mode": mode}
+    return Server(insecure_http=True, controllers=(), **options)
 
 
 def events(directory: Path) -> list[Object]:
@@ -272,6 +273,32 @@ def test_a_uri_is_told_as_it_was_sent(tmp_path: Path) -> None:
 def test_a_mode_that_there_is_not_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match='invalid audit log mode all, allowed modes are "batch,blocking,'):
         serving(tmp_path, mode="all").start()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"audit_log_format": "xml"}, 'invalid audit log format xml, allowed formats are "legacy,json"'),
+        ({"audit_log_batch_buffer_size": 0}, "invalid audit batch log buffer size 0, must be a positive number"),
+        ({"audit_log_batch_max_size": 0}, "invalid audit batch log max batch size 0, must be a positive number"),
+        ({"audit_log_batch_throttle_enable": True}, "invalid audit batch log throttle QPS 0, must be a positive"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(tmp_path: Path, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(StartupError, match=why):
+        serving(tmp_path, mode="batch", **options).start()
+
+
+def test_batches_are_written_in_time_and_at_the_end_as_text_where_that_is_asked_for(tmp_path: Path) -> None:
+    batches = {"audit_log_batch_max_size": 1000, "audit_log_batch_max_wait": 0.05, "audit_log_format": "legacy"}
+    with serving(tmp_path, mode="batch", **batches) as server:
+        server.request("GET", f"{BASE}/configmaps")
+        deadline = time.monotonic() + 5
+        while not (text := (tmp_path / "audit.log").read_text()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert 'stage="ResponseComplete"' in text
+        server.request("GET", f"{BASE}/configmaps?limit=1")
+    assert f'uri="{BASE}/configmaps?limit=1" response="200"' in (tmp_path / "audit.log").read_text()
 
 
 def test_long_lists_are_told_of_as_a_whole(tmp_path: Path) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import logging
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Awaitable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,11 +21,14 @@ from typing import BinaryIO
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.workers import Workers
 from watchkeeper.audit import sinks
+from watchkeeper.audit.legacy import legacy_line
 
 log = logging.getLogger(__name__)
 
 _MEGABYTE = 1 << 20
 _DAY = 86400.0
+_GZ = ".gz"
+_CHUNK = 1 << 20
 _STAMP = "%Y-%m-%dT%H-%M-%S"
 
 
@@ -39,6 +45,10 @@ class LogOptions:
     """Days that older files are kept, 0 for ever."""
     mode: str = "blocking"
     """One of `sinks.MODES`."""
+    format: str = "json"
+    """One of `legacy.FORMATS`."""
+    compress: bool = False
+    """Whether older files are compressed."""
 
 
 class AuditLog:
@@ -61,6 +71,7 @@ class AuditLog:
         self._closed = False
         self.blocking = options.mode != "batch"
         """Whether answers wait for their events."""
+        self._legacy = options.format == "legacy"
         self.strict = options.mode == "blocking-strict"
         """Whether requests are refused that cannot be told of."""
         self._tasks = TaskOwner("audit-log")
@@ -81,7 +92,9 @@ class AuditLog:
         self._tasks.start("writer", self._run())
 
     def write(self, line: bytes) -> None:
-        """Take a line, its newline included."""
+        """Take an event, a line of JSON with its newline."""
+        if self._legacy:
+            line = legacy_line(line)
         if self._waiting + len(line) > sinks.MAX_WAITING:
             self.dropped += 1
             self._dropped_now = True
@@ -148,6 +161,7 @@ class _RotatedFile:
         self._limit = options.max_size * _MEGABYTE
         self._out: BinaryIO | None = None
         self._size = 0
+        self._compressing: ThreadPoolExecutor | None = None
 
     def open(self) -> None:
         if self._options.path == "-":
@@ -158,6 +172,10 @@ class _RotatedFile:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._out = os.fdopen(descriptor, "ab", buffering=0)
         self._size = os.fstat(descriptor).st_size
+        if self._options.compress and self._compressing is None:
+            # Whoever waits for an event does not wait for this.
+            self._compressing = ThreadPoolExecutor(1, "audit-compression")
+            self._compressing.submit(self._compress_backups)
 
     def append(self, lines: list[bytes]) -> None:
         start = 0
@@ -186,27 +204,67 @@ class _RotatedFile:
     def _rotate(self) -> None:
         if self._options.path == "-":
             return
-        self.close()
+        self._close_file()
         now = time.time()
         stamp = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}.{int(now % 1 * 1000):03d}"
         self._path.replace(self._path.with_name(f"{self._path.stem}-{stamp}{self._path.suffix}"))
         self.open()
-        self._forget(now)
+        if self._compressing is None:
+            self._forget(now)
+        else:
+            self._compressing.submit(self._compress_backups)
+
+    def _backups(self) -> list[Path]:
+        """The older files, those that are compressed and others, the latest first."""
+        stem, suffix = re.escape(self._path.stem), re.escape(self._path.suffix)
+        name = re.compile(stem + r"-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}" + suffix + rf"(?:{re.escape(_GZ)})?")
+        return sorted((p for p in self._path.parent.iterdir() if name.fullmatch(p.name)), reverse=True)
 
     def _forget(self, now: float) -> None:
         """Remove the files that are too many or too old."""
-        name = re.compile(
-            re.escape(self._path.stem) + r"-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}" + re.escape(self._path.suffix)
-        )
-        backups = sorted((p for p in self._path.parent.iterdir() if name.fullmatch(p.name)), reverse=True)
-        for i, backup in enumerate(backups):
+        seen: set[str] = set()
+        for backup in self._backups():
+            seen.add(backup.name.removesuffix(_GZ))
             with contextlib.suppress(OSError):
-                too_many = self._options.max_backups and i >= self._options.max_backups
+                too_many = self._options.max_backups and len(seen) > self._options.max_backups
                 too_old = self._options.max_age and now - backup.stat().st_mtime > self._options.max_age * _DAY
                 if too_many or too_old:
                     backup.unlink()
 
+    def _compress_backups(self) -> None:
+        """Compress the older files that are not, among them those that an earlier server left."""
+        self._forget(time.time())
+        for backup in self._backups():
+            if not backup.name.endswith(_GZ):
+                try:
+                    _compress(backup)
+                except OSError as error:
+                    log.error("%s is not compressed: %s", backup, error)
+
     def close(self) -> None:
+        self._close_file()
+        if self._compressing is not None:
+            self._compressing.shutdown()
+
+    def _close_file(self) -> None:
         if self._out is not None and self._out is not sys.stdout.buffer:
             self._out.close()
         self._out = None
+
+
+def _compress(file: Path) -> None:
+    """Put a file into one that is compressed. Raises OSError, and leaves none that is cut off then."""
+    compressed = file.with_name(file.name + _GZ)
+    descriptor = os.open(compressed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        with (
+            os.fdopen(descriptor, "wb") as out,
+            gzip.GzipFile("", "wb", fileobj=out) as packed,
+            file.open("rb") as source,
+        ):
+            shutil.copyfileobj(source, packed, _CHUNK)
+        shutil.copystat(file, compressed)
+    except OSError:
+        compressed.unlink(missing_ok=True)
+        raise
+    file.unlink()

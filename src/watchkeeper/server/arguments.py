@@ -329,6 +329,8 @@ def _add_audit_options(a: _Arguments) -> None:
     a.add("--audit-log-path", "where they are told of, - for standard output", default="", metavar="FILE")
     a.add("--audit-log-mode", "batch to write when there is time, blocking to do so before the answer, blocking-strict"
           " to refuse what cannot be told of", default="blocking", metavar="MODE")  # fmt: skip
+    a.add("--audit-log-format", "json, or legacy for lines of text that tell less", default="json", metavar="FORMAT")
+    a.add_switch("--audit-log-compress", "compress older files", default=False)
     a.add("--audit-log-maxsize", "megabytes after which a new file is begun, 0 for never", default=100, kind=int,
           metavar="MB")  # fmt: skip
     a.add("--audit-log-maxbackup", "how many older files are kept, 0 for all", default=100, kind=int, metavar="N")
@@ -337,12 +339,18 @@ def _add_audit_options(a: _Arguments) -> None:
     a.add("--audit-webhook-mode", "the same as --audit-log-mode", default="batch", metavar="MODE")
     a.add("--audit-webhook-initial-backoff", "after how long what could not be sent is sent again", default=10.0,
           kind=seconds, metavar="S", alias="--audit-webhook-batch-initial-backoff")  # fmt: skip
-    a.add("--audit-webhook-batch-buffer-size", "how many may wait in mode batch", default=10_000, kind=int, metavar="N")
-    a.add("--audit-webhook-batch-max-size", "how many are sent at a time", default=400, kind=int, metavar="N")
-    a.add("--audit-webhook-batch-max-wait", "how long they wait for others", default=30.0, kind=seconds, metavar="S")
-    a.add_switch("--audit-webhook-batch-throttle-enable", "send so many batches a second only", default=True)
-    a.add("--audit-webhook-batch-throttle-qps", "how many", default=10.0, kind=float, metavar="N")
-    a.add("--audit-webhook-batch-throttle-burst", "how many at once before that", default=15, kind=int, metavar="N")
+    for plugin, size, wait, throttle, qps, burst in (
+        ("log", 1, 0.0, False, 0.0, 0),
+        ("webhook", 400, 30.0, True, 10.0, 15),
+    ):
+        flag = f"--audit-{plugin}-batch"
+        done = "written" if plugin == "log" else "sent"
+        a.add(f"{flag}-buffer-size", "how many may wait in mode batch", default=10_000, kind=int, metavar="N")
+        a.add(f"{flag}-max-size", f"how many are {done} at a time", default=size, kind=int, metavar="N")
+        a.add(f"{flag}-max-wait", "how long they wait for others", default=wait, kind=seconds, metavar="S")
+        a.add_switch(f"{flag}-throttle-enable", f"so many batches are {done} a second only", default=throttle)
+        a.add(f"{flag}-throttle-qps", "how many", default=qps, kind=float, metavar="N")
+        a.add(f"{flag}-throttle-burst", "how many at once before that", default=burst, kind=int, metavar="N")
     for plugin in ("log", "webhook"):
         flag = f"--audit-{plugin}"
         a.add(f"{flag}-version", "version of the events", default="audit.k8s.io/v1", metavar="VERSION")

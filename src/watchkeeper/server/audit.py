@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+from watchkeeper.audit.batches import Batched, BatchOptions
 from watchkeeper.audit.log import AuditLog, LogOptions
 from watchkeeper.audit.policy import PolicyError, parse_policy
 from watchkeeper.audit.sinks import AllSinks, Sink, Truncating
@@ -41,15 +45,37 @@ async def _log(options: ServeOptions) -> list[Sink]:
         max_backups=options.audit_log_maxbackup,
         max_age=options.audit_log_maxage,
         mode=options.audit_log_mode,
+        format=options.audit_log_format,
+        compress=options.audit_log_compress,
     )
     audit_log = AuditLog(written)
     try:
         await audit_log.start()
     except OSError as error:
         raise StartupError(f"--audit-log-path: {error}") from error
+    sink: Sink = audit_log
+    if options.audit_log_mode == "batch":
+        batches = BatchOptions(**_batches(options, "log"))
+        if batches.max_batch_wait <= 0 and not batches.throttle:
+            # Then nobody could tell how many lines are written at a time.
+            batches = replace(batches, max_batch_size=batches.buffer_size)
+        sink = batched = Batched(audit_log, batches)
+        batched.start()
     if not options.audit_log_truncate_enabled:
-        return [audit_log]
-    return [Truncating(audit_log, options.audit_log_truncate_max_event_size)]
+        return [sink]
+    return [Truncating(sink, options.audit_log_truncate_max_event_size)]
+
+
+def _batches(options: ServeOptions, plugin: str) -> dict[str, Any]:
+    names = {
+        "buffer_size": "buffer_size",
+        "max_batch_size": "max_size",
+        "max_batch_wait": "max_wait",
+        "throttle": "throttle_enable",
+        "qps": "throttle_qps",
+        "burst": "throttle_burst",
+    }
+    return {field: getattr(options, f"audit_{plugin}_batch_{name}") for field, name in names.items()}
 
 
 def _webhook(options: ServeOptions) -> list[Sink]:
@@ -67,12 +93,7 @@ def _webhook(options: ServeOptions) -> list[Sink]:
         WebhookOptions(
             mode=options.audit_webhook_mode,
             initial_backoff=options.audit_webhook_initial_backoff,
-            buffer_size=options.audit_webhook_batch_buffer_size,
-            max_batch_size=options.audit_webhook_batch_max_size,
-            max_batch_wait=options.audit_webhook_batch_max_wait,
-            throttle=options.audit_webhook_batch_throttle_enable,
-            qps=options.audit_webhook_batch_throttle_qps,
-            burst=options.audit_webhook_batch_throttle_burst,
+            **_batches(options, "webhook"),
         ),
     )
     webhook.start()

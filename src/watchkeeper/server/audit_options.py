@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from watchkeeper.audit.legacy import FORMATS
 from watchkeeper.audit.sinks import MODES
 from watchkeeper.meta.field import go_quote
 from watchkeeper.server.errors import StartupError
@@ -29,9 +30,12 @@ def check_audit(options: ServeOptions) -> None:
             raise StartupError(f"invalid audit {plugin} mode {mode}, allowed modes are {modes}")
         if version != _VERSION:
             raise StartupError('invalid group version, allowed versions are [{"audit.k8s.io" "v1"}]')
+        if mode == "batch":
+            _check_batches(options, plugin)
         _check_truncation(options, plugin)
-    if options.audit_webhook_mode == "batch":
-        _check_batches(options)
+    if options.audit_log_format not in FORMATS:
+        formats = go_quote(",".join(FORMATS))
+        raise StartupError(f"invalid audit log format {options.audit_log_format}, allowed formats are {formats}")
     for flag, number in (
         ("--audit-log-maxsize", options.audit_log_maxsize),
         ("--audit-log-maxbackup", options.audit_log_maxbackup),
@@ -51,16 +55,13 @@ def _check_truncation(options: ServeOptions, plugin: str) -> None:
         raise StartupError(f"{what} max batch size {batch}, must be greater than max event size ({event})")
 
 
-def _check_batches(options: ServeOptions) -> None:
-    numbers: list[tuple[str, float]] = [
-        ("buffer size", options.audit_webhook_batch_buffer_size),
-        ("max batch size", options.audit_webhook_batch_max_size),
-    ]
-    if options.audit_webhook_batch_throttle_enable:
-        numbers += [
-            ("throttle QPS", options.audit_webhook_batch_throttle_qps),
-            ("throttle burst", options.audit_webhook_batch_throttle_burst),
-        ]
+def _check_batches(options: ServeOptions, plugin: str) -> None:
+    def given(name: str) -> Any:
+        return getattr(options, f"audit_{plugin}_batch_{name}")
+
+    numbers = [("buffer size", given("buffer_size")), ("max batch size", given("max_size"))]
+    if given("throttle_enable"):
+        numbers += [("throttle QPS", given("throttle_qps")), ("throttle burst", given("throttle_burst"))]
     for name, number in numbers:
         if number <= 0:
-            raise StartupError(f"invalid audit batch webhook {name} {number:g}, must be a positive number")
+            raise StartupError(f"invalid audit batch {plugin} {name} {number:g}, must be a positive number")

@@ -196,6 +196,17 @@ class ServeOptions:
     """How many days older files are kept, 0 for ever."""
     audit_log_mode: str = "blocking"
     """`batch`: events are written when there is time; `blocking`: before the answer; `blocking-strict`: or it fails."""
+    audit_log_format: str = "json"
+    """`json`, or `legacy` for lines of text."""
+    audit_log_compress: bool = False
+    """Whether older files are compressed."""
+    audit_log_batch_buffer_size: int = 10_000
+    audit_log_batch_max_size: int = 1
+    audit_log_batch_max_wait: float = 0.0
+    audit_log_batch_throttle_enable: bool = False
+    audit_log_batch_throttle_qps: float = 0.0
+    audit_log_batch_throttle_burst: int = 0
+    """In mode `batch`, the same as the options of the webhook below."""
     audit_log_version: str = "audit.k8s.io/v1"
     audit_log_truncate_enabled: bool = False
     audit_log_truncate_max_event_size: int = 100 * 1024
