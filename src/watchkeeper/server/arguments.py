@@ -208,6 +208,9 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--crds", "install the CustomResourceDefinitions in a file or directory", kind=Path, metavar="DIR")
     a.add("--runtime-config", "built-in APIs to turn on or off: apps/v1beta1=true,api/ga=false,…", default=(),
           kind=_names, metavar="LIST")  # fmt: skip
+    a.add("--feature-gates", "kube-apiserver's names for what may be on or off; refused if it would change what is"
+          " served; may be given several times", default=(), kind=_names, metavar="NAME=true|false,…",
+          action=_Collected)  # fmt: skip
     a.add("--app", "serve kinds declared in Python, such as shop.kinds:registry", default="", metavar="MODULE:NAME")
     a.add("--max-requests-inflight", "reads worked on at a time, 0 for no limit", default=400, kind=int, metavar="N")
     a.add("--max-mutating-requests-inflight", "writes worked on at a time, 0 for no limit", default=200, kind=int,

@@ -12,6 +12,7 @@ from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
 from watchkeeper.server.admission_choice import check_choice
 from watchkeeper.server.audit_options import check_audit
 from watchkeeper.server.errors import StartupError
+from watchkeeper.server.feature_gates import check_feature_gates
 from watchkeeper.server.own_service import is_advertisable
 from watchkeeper.server.service_ranges import node_ports, service_networks
 from watchkeeper.server.tls_files import NamedPair
@@ -155,6 +156,8 @@ class ServeOptions:
     """A file or directory with CustomResourceDefinitions to install at start."""
     runtime_config: tuple[str, ...] = ()
     """Built-in versions and resources to serve or not: `apps/v1beta1=true`, `api/beta=false`, …"""
+    feature_gates: tuple[str, ...] = ()
+    """What is said to be on or off of all that kube-apiserver knows, such as `WatchList=true`."""
     app: str | Registry = ""
     """Kinds declared in Python: a `watchkeeper.kinds.Registry`, or where one is, as `module:registry`."""
     request_timeout: float = 60.0
@@ -272,6 +275,7 @@ class ServeOptions:
             if directive not in ("includeSubDomains", "preload") and not re.fullmatch("max-age=[^=]*", directive):
                 allowed = "max-age=expireTime, includeSubDomains, preload"
                 raise StartupError(f"--strict-transport-security-directives {directive!r} is none of {allowed}")
+        check_feature_gates(self.feature_gates)
         check_choice(self.enable_admission_plugins, self.disable_admission_plugins)
         for name in self.controllers:
             if name not in CONTROLLERS:
