@@ -160,10 +160,11 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     _add_storage_options(a, " (default: a SQLite file in --data-dir)")
     a.add_switch("--read-only", "write nothing to the storage, for whoever asks and by itself", default=False)
     a.add_switch("--encryption-provider-config-automatic-reload", "read that file again when it changes", default=False)
-    a.add("--bind", "address to serve on", default="127.0.0.1", metavar="ADDRESS")
+    a.add("--bind", "address to serve on", default="127.0.0.1", metavar="ADDRESS", alias="--bind-address")
     a.add("--advertise-address", "address at which others reach this server (default: that of --bind or the machine)",
           default="", metavar="ADDRESS")  # fmt: skip
-    a.add("--port", f"port to serve on, 0 for a free one (default: {DEFAULT_PORT})", kind=int, metavar="PORT")
+    a.add("--port", f"port to serve on, 0 for a free one (default: {DEFAULT_PORT})", kind=int, metavar="PORT",
+          alias="--secure-port")  # fmt: skip
     a.add("--unix-socket", "serve plain HTTP on this socket; on TCP too if --port is given", kind=Path, metavar="PATH")
     a.add_switch("--insecure-http", "plain HTTP without TLS, on loopback addresses only", default=False)
     a.add("--tls-cert", "certificate to serve with (default: one of an own authority)", kind=Path, metavar="FILE",
@@ -172,6 +173,9 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--tls-sni-cert-key", "a certificate and key for clients that ask for one of some names, unless given those"
           " that the certificate has; may be given several times", kind=_named_pairs, default=(),
           metavar="CERT,KEY[:NAME,…]", action=_Collected)  # fmt: skip
+    a.add("--tls-min-version", "VersionTLS12 or VersionTLS13", default="", metavar="VERSION")
+    a.add("--tls-cipher-suites", "ciphers of TLS 1.2 to speak (default: those with forward secrecy and authenticated"
+          " encryption)", kind=_names, default=(), metavar="LIST")  # fmt: skip
     a.add("--strict-transport-security-directives", "what browsers are told: max-age=SECONDS,includeSubDomains,preload",
           kind=_names, default=(), metavar="LIST")  # fmt: skip
     a.add("--client-ca", "accept client certificates of these authorities: CN is the user, O the groups", kind=Path,
@@ -191,7 +195,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--authentication-config", "an AuthenticationConfiguration: which paths need no credentials, issuers",
           kind=Path, metavar="FILE")  # fmt: skip
     _add_oidc_options(a)
-    a.add("--authorization", "RBAC or AlwaysAllow", default="RBAC", metavar="MODE")
+    a.add("--authorization", "RBAC or AlwaysAllow", default="RBAC", metavar="MODE", alias="--authorization-mode")
     a.add("--kubeconfig", "where to write a kubeconfig (default: in --data-dir)", kind=Path, metavar="PATH")
     a.add("--controllers", f"controllers to run, of {', '.join(CONTROLLERS)}; '' for none", default=DEFAULT_CONTROLLERS,
           kind=_names, metavar="NAMES")  # fmt: skip
@@ -241,7 +245,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     _add_audit_options(a)
     a.add("--shutdown-grace", "how long requests may go on when the server stops", default=10.0, kind=seconds,
           metavar="S")  # fmt: skip
-    a.add("--log-format", "text or json", default="text", metavar="FORMAT")
+    a.add("--log-format", "text or json", default="text", metavar="FORMAT", alias="--logging-format")
     a.add("--log-level", "debug, info, warning or error", default="info", metavar="LEVEL")
 
 

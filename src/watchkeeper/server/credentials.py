@@ -17,6 +17,7 @@ from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.pki import serving_certificate
 from watchkeeper.server.tls import Tls, load_tls
 from watchkeeper.server.tls_files import TlsFiles
+from watchkeeper.server.tls_protocol import tls_protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,13 @@ def load_credentials(options: ServeOptions) -> Credentials:
         else:
             made = serving_certificate(options.data_dir, options.bind)
             pair, ca_pem, own = (made.cert, made.key), made.ca_pem, True
-        files = TlsFiles(*pair, options.client_ca, options.requestheader_client_ca_file, options.tls_sni_cert_key)
+        files = TlsFiles(
+            *pair,
+            options.client_ca,
+            options.requestheader_client_ca_file,
+            options.tls_sni_cert_key,
+            tls_protocol(options.tls_min_version, options.tls_cipher_suites),
+        )
         tls = load_tls(files)
     return Credentials(token, StaticTokens(users), ca_pem, tls, files, own)
 

@@ -16,6 +16,7 @@ from watchkeeper.server.feature_gates import check_feature_gates
 from watchkeeper.server.own_service import is_advertisable
 from watchkeeper.server.service_ranges import node_ports, service_networks
 from watchkeeper.server.tls_files import NamedPair
+from watchkeeper.server.tls_protocol import tls_protocol
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
 from watchkeeper.storage.interface import RESOURCE_PREFIX
 from watchkeeper.storage.leases import REUSE_SECONDS
@@ -93,6 +94,10 @@ class ServeOptions:
     """Plain HTTP on TCP; loopback only."""
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    tls_min_version: str = ""
+    """`VersionTLS12` or `VersionTLS13`; "" is the former."""
+    tls_cipher_suites: tuple[str, ...] = ()
+    """The ciphers of TLS 1.2, by their names in Go; () is all that nobody should avoid."""
     strict_transport_security_directives: tuple[str, ...] = ()
     """What browsers are told about TLS with every answer: `max-age=SECONDS`, `includeSubDomains`, `preload`."""
     client_ca: Path | None = None
@@ -252,6 +257,7 @@ class ServeOptions:
             self.tls_cert or self.client_ca or self.requestheader_client_ca_file or self.tls_sni_cert_key
         ):
             raise StartupError("--insecure-http leaves no room for certificates")
+        tls_protocol(self.tls_min_version, self.tls_cipher_suites)
         if (self.proxy_client_cert_file is None) != (self.proxy_client_key_file is None):
             raise StartupError("--proxy-client-cert-file and --proxy-client-key-file go together")
         if self.advertise_address and not is_advertisable(self.advertise_address):

@@ -13,13 +13,8 @@ from watchkeeper.server.openssl import prefer_fast_ciphers
 from watchkeeper.server.tls_authorities import name_authorities
 from watchkeeper.server.tls_files import NamedPair, TlsFiles
 from watchkeeper.server.tls_names import Candidate, Choice, choose_by_name, read_certificate
+from watchkeeper.server.tls_protocol import DEFAULT_PROTOCOL, TlsProtocol
 from watchkeeper.server.tls_verification import let_unverified_in
-
-_TLS12_CIPHERS = ":".join(
-    f"ECDHE-{signature}-{cipher}"
-    for cipher in ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305")
-    for signature in ("ECDSA", "RSA")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +29,8 @@ class Tls:
 def load_tls(files: TlsFiles) -> Tls:
     """Read all files. Raises StartupError when one is missing or wrong."""
     pairs = [NamedPair(files.cert, files.key), *files.named]
-    contexts = [server_context(pair.cert, pair.key, files.client_ca, files.proxy_ca) for pair in pairs]
+    accepting = (files.client_ca, files.proxy_ca)
+    contexts = [server_context(pair.cert, pair.key, *accepting, files.protocol) for pair in pairs]
     accepted = _accepted(files)
     if accepted is not None:
         for context in contexts:
@@ -58,17 +54,26 @@ def _accepted(files: TlsFiles) -> Authorities | None:
 
 
 def server_context(
-    cert: Path, key: Path, client_ca: Path | None = None, proxy_ca: Path | None = None
+    cert: Path,
+    key: Path,
+    client_ca: Path | None = None,
+    proxy_ca: Path | None = None,
+    protocol: TlsProtocol = DEFAULT_PROTOCOL,
 ) -> ssl.SSLContext:
-    """A context for TLS 1.2 and 1.3; with authorities clients may show certificates, which must then hold.
+    """A context for TLS 1.2 and 1.3, or what else the protocol says.
+
+    With authorities clients may show certificates, which must then hold.
 
     Whatever certificate is in the files of authorities is one, be it a root or not.
 
     Raises StartupError when a file is missing or wrong.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers(_TLS12_CIPHERS)
+    context.minimum_version = protocol.minimum
+    try:
+        context.set_ciphers(protocol.ciphers)
+    except ssl.SSLError as error:
+        raise StartupError(f"OpenSSL speaks none of {protocol.ciphers}") from error
     prefer_fast_ciphers(context)
     context.set_alpn_protocols(["http/1.1"])
     # One ticket per handshake lets a client resume; more would only cost bytes.

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from watchkeeper.server.tls_protocol import DEFAULT_PROTOCOL, TlsProtocol
+
 
 @dataclass(frozen=True, slots=True)
 class NamedPair:
@@ -42,6 +44,7 @@ class TlsFiles:
     proxy_ca: Path | None = None
     """Who signs the certificates of front proxies."""
     named: tuple[NamedPair, ...] = ()
+    protocol: TlsProtocol = DEFAULT_PROTOCOL
 
     def __iter__(self) -> Iterator[Path]:
         """All files, those that are not given left out."""
