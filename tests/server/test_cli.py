@@ -90,6 +90,23 @@ def test_times_are_seconds_or_written_as_kube_apiserver_has_them():
     assert (options.request_timeout, options.min_request_timeout, options.shutdown_grace) == (90.0, 20.0, 0.5)
 
 
+def test_options_go_by_the_names_of_kube_apiserver_too():
+    names = ("--secure-port=7443", "--bind-address=::1", "--authorization-mode=AlwaysAllow", "--logging-format=json")
+    given = parse(*names, "--v=6")
+    assert (given.port, given.bind, given.authorization) == (7443, "::1", "AlwaysAllow")
+    assert (given.log_format, given.log_level) == ("json", "debug")
+    assert parse("--v=2", "--log-level=warning").log_level == "warning"
+
+
+def test_switches_are_on_and_off_in_the_words_of_go_too():
+    switches = {"--anonymous-auth": True, "--anonymous-auth=false": False, "--no-anonymous-auth": False}
+    switches |= {"--anonymous-auth=T": True, "--anonymous-auth=0": False, "--no-anonymous-auth=false": True}
+    assert {switch: parse(switch).anonymous_auth for switch in switches} == switches
+    assert parse("--anonymous-auth=false", "--read-only").read_only is True
+    with pytest.raises(SystemExit):
+        parse("--anonymous-auth=perhaps")
+
+
 def test_help_tells_defaults_and_variables_wherever_the_user_lives(capsys):
     for command in ("serve", "export"):
         with pytest.raises(SystemExit):

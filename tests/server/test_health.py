@@ -3,7 +3,11 @@
 import asyncio
 import io
 import logging
+import threading
+import time
 import urllib.request
+
+import httpx
 
 from watchkeeper.request.request import Request
 from watchkeeper.server.health import LOG, Check, Health, Unhealthy
@@ -160,3 +164,20 @@ def test_indicators_are_had_over_http():
         text = urllib.request.urlopen(everything).read().decode()
         assert 'aggregator_unavailable_apiservice{name="v1.apps"} 0' in text
         assert 'apiserver_resource_objects{group="",resource="namespaces"} 4' in text
+
+
+def test_a_server_that_is_to_stop_serves_on_for_a_while_but_is_not_ready():
+    server = Server(insecure_http=True, controllers=(), shutdown_delay_duration=3.0)
+    server.start()
+    stopping = threading.Thread(target=server.stop)
+    begun = time.monotonic()
+    stopping.start()
+    ready = 200
+    while ready == 200 and time.monotonic() - begun < 2.0:
+        ready = httpx.get(f"{server.url}/readyz").status_code
+    assert ready == 500
+    assert httpx.get(f"{server.url}/livez").status_code == 200
+    head = {"Authorization": f"Bearer {server.token}"}
+    assert httpx.get(f"{server.url}/api/v1/namespaces/default", headers=head).status_code == 200
+    stopping.join()
+    assert time.monotonic() - begun >= 3.0

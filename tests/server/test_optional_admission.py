@@ -276,3 +276,14 @@ def test_durations_are_written_as_go_writes_them() -> None:
     assert [format_duration(each) for each in spans] == [
         "0s", "1ns", "1.5\u00b5s", "2.5ms", "1s", "1m1s", "1h0m0.5s",
     ]  # fmt: skip
+
+
+def test_how_long_pods_stay_on_nodes_that_fail_can_be_told() -> None:
+    seconds = {"default_not_ready_toleration_seconds": 20, "default_unreachable_toleration_seconds": 30}
+    body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    with Server(storage="memory:", **seconds) as server:
+        made = server.request("POST", "/api/v1/namespaces/default/pods", body)
+    assert [(t["key"], t["tolerationSeconds"]) for t in made["spec"]["tolerations"]] == [
+        ("node.kubernetes.io/not-ready", 20),
+        ("node.kubernetes.io/unreachable", 30),
+    ]

@@ -114,15 +114,25 @@ class Priority(BasePlugin):
             )
 
 
+DEFAULT_TOLERATION_SECONDS = 300
+
+
 class DefaultTolerationSeconds(BasePlugin):
-    """Pods stay five minutes on a node that is not ready or unreachable, unless they say otherwise."""
+    """Pods stay for some time, by default five minutes, on a node that is not ready or unreachable.
+
+    Unless they say otherwise.
+    """
 
     name = "DefaultTolerationSeconds"
     deep = False
     operations = frozenset({Operation.CREATE, Operation.UPDATE})
     resources = frozenset({_PODS})
-    SECONDS = 300
-    KEYS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+    def __init__(
+        self, not_ready: int = DEFAULT_TOLERATION_SECONDS, unreachable: int = DEFAULT_TOLERATION_SECONDS
+    ) -> None:
+        """For how many seconds each is tolerated."""
+        self._seconds = {"node.kubernetes.io/not-ready": not_ready, "node.kubernetes.io/unreachable": unreachable}
 
     def admit(self, attributes: Attributes) -> Awaitable[None] | None:
         """Add the tolerations that are missing."""
@@ -131,7 +141,7 @@ class DefaultTolerationSeconds(BasePlugin):
         assert attributes.obj is not None
         spec = attributes.obj["spec"]
         tolerations = spec.get("tolerations") or []
-        missing = list(self.KEYS)
+        missing = list(self._seconds)
         for toleration in tolerations:
             if (toleration.get("effect") or "") in ("", "NoExecute"):
                 key = toleration.get("key") or ""
@@ -141,7 +151,7 @@ class DefaultTolerationSeconds(BasePlugin):
                     missing.remove(key)
         if missing:
             added = [
-                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": self.SECONDS}
+                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": self._seconds[key]}
                 for key in missing
             ]
             spec["tolerations"] = [*tolerations, *added]

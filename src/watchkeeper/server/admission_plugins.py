@@ -21,7 +21,7 @@ from watchkeeper.admission.objects import (
 )
 from watchkeeper.admission.pod_resize import PodResizeValidator
 from watchkeeper.admission.pod_topology_labels import PodTopologyLabels
-from watchkeeper.admission.pods import DefaultTolerationSeconds, Priority
+from watchkeeper.admission.pods import DEFAULT_TOLERATION_SECONDS, DefaultTolerationSeconds, Priority
 from watchkeeper.admission.podsecurity.metrics import PodSecurityMetrics
 from watchkeeper.admission.podsecurity.plugin import PodSecurity
 from watchkeeper.admission.policy.param_access import ParamAccess
@@ -45,8 +45,12 @@ def builtin_plugins(
     served: ServedTable,
     metrics: PodSecurityMetrics,
     told: AdmissionConfiguration = NOTHING_SAID,
+    toleration_seconds: tuple[int, int] = (DEFAULT_TOLERATION_SECONDS, DEFAULT_TOLERATION_SECONDS),
 ) -> list[Plugin]:
-    """kube-apiserver's, in the order in which they run. Policies, webhooks and quotas come after."""
+    """kube-apiserver's, in the order in which they run. Policies, webhooks and quotas come after.
+
+    Nodes that are not ready, and that are unreachable, are tolerated by default for so many seconds.
+    """
     return [
         NamespaceLifecycle(stored.namespace_is_ending),
         DeviceAccess(authorizer, stored.find_namespace),
@@ -61,7 +65,7 @@ def builtin_plugins(
         ),
         *_pod_node_selector(stored, told),
         Priority(stored.find_priority_class),
-        DefaultTolerationSeconds(),
+        DefaultTolerationSeconds(*toleration_seconds),
         *_event_rate_limit(told),
         StorageObjectInUseProtection(),
         DefaultStorageClass(lambda: stored.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from watchkeeper.admission.pods import DEFAULT_TOLERATION_SECONDS
+from watchkeeper.meta.field import go_bool
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
 from watchkeeper.server.durations import seconds
 from watchkeeper.server.options import CONTROLLERS, DEFAULT_CONTROLLERS, DEFAULT_PORT, ServeOptions, default_data_dir
@@ -16,6 +18,9 @@ from watchkeeper.storage.interface import RESOURCE_PREFIX
 from watchkeeper.storage.leases import REUSE_SECONDS
 
 PREFIX = "WATCHKEEPER_"
+_VERBOSE = 4
+"""From which level on kube-apiserver writes what is for debugging."""
+_NO = "--no-"
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
 
@@ -79,8 +84,23 @@ class _Arguments:
             raise UsageError(f"{name}: {given!r} is neither true nor false")
         if given:
             default = given in _TRUE
-        action = argparse.BooleanOptionalAction
-        self._parser.add_argument(flag, action=action, default=default, help=f"{help_text} [{name}]")
+        self._parser.add_argument(flag, action=_Switch, default=default, help=f"{help_text} [{name}]")
+
+
+class _Switch(argparse.Action):
+    """`--flag` and `--no-flag`, and `--flag=true` and `--flag=false` as kube-apiserver has it."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, default: bool, help: str) -> None:
+        flags = [form for flag in option_strings for form in (flag, _NO + flag.removeprefix("--"))]
+        super().__init__(flags, dest, nargs="?", default=default, help=help, metavar="true|false")
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        on = True if values is None else go_bool(values)
+        if on is None:
+            parser.error(f"argument {option}: {values!r} is neither true nor false")
+        setattr(namespace, self.dest, on != (option or "").startswith(_NO))
 
 
 class _Collected(argparse.Action):
@@ -234,6 +254,9 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     for verb in ("enable", "disable"):
         a.add(f"--{verb}-admission-plugins", f"rules for writes to {verb}, by kube-apiserver's names", default=(),
               kind=_names, metavar="LIST")  # fmt: skip
+    for what, text in (("not-ready", "not ready"), ("unreachable", "unreachable")):
+        a.add(f"--default-{what}-toleration-seconds", f"how long Pods stay on nodes that are {text}",
+              default=DEFAULT_TOLERATION_SECONDS, kind=int, metavar="S")  # fmt: skip
     a.add("--admission-control-config-file", "an AdmissionConfiguration: defaults and exemptions of PodSecurity, what"
           " webhooks are shown", kind=Path, metavar="FILE")  # fmt: skip
     a.add("--allow-metric-labels", "values that a label of a metric has, all others being unexpected; may be given"
@@ -243,10 +266,14 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     )
     a.add("--disabled-metrics", "metrics that are not told of", default=(), kind=_names, metavar="NAMES")
     _add_audit_options(a)
+    a.add("--shutdown-delay-duration", "how long the server serves on, being not ready, before it stops", default=0.0,
+          kind=seconds, metavar="S")  # fmt: skip
     a.add("--shutdown-grace", "how long requests may go on when the server stops", default=10.0, kind=seconds,
           metavar="S")  # fmt: skip
     a.add("--log-format", "text or json", default="text", metavar="FORMAT", alias="--logging-format")
     a.add("--log-level", "debug, info, warning or error", default="info", metavar="LEVEL")
+    a.add("--v", f"the level as kube-apiserver counts it: {_VERBOSE} and more is debug, less is --log-level",
+          default=0, kind=int, metavar="N")  # fmt: skip
 
 
 def _add_oidc_options(a: _Arguments) -> None:
@@ -376,6 +403,8 @@ def serve_options(parsed: argparse.Namespace) -> ServeOptions:
     _one_of("--log-format", parsed.log_format, ("text", "json"))
     _one_of("--log-level", parsed.log_level, ("debug", "info", "warning", "error"))
     _one_of("--authorization", parsed.authorization, ("RBAC", "AlwaysAllow"))
+    if parsed.v >= _VERBOSE:
+        values["log_level"] = "debug"
     return ServeOptions(**values)
 
 

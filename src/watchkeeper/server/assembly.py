@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from watchkeeper.admission.expression.checking import CheckedExpressions
 from watchkeeper.admission.expression.device_selectors import device_selecting_behaviors
 from watchkeeper.admission.interface import Chain, Plugin
+from watchkeeper.admission.pods import DEFAULT_TOLERATION_SECONDS
 from watchkeeper.admission.podsecurity.metrics import PodSecurityMetrics
 from watchkeeper.admission.quota.plugin import ResourceQuotas
 from watchkeeper.admission.read_only import ReadOnly
@@ -117,6 +118,8 @@ class AssemblyOptions:
     """Rules of kube-apiserver to leave out."""
     admission: AdmissionConfiguration = NOTHING_SAID
     """What rules are told."""
+    toleration_seconds: tuple[int, int] = (DEFAULT_TOLERATION_SECONDS, DEFAULT_TOLERATION_SECONDS)
+    """How long Pods stay on nodes that are not ready, and that are unreachable."""
     aggregation: AggregationSettings = field(default_factory=AggregationSettings)
     """How requests are passed on to other API servers."""
     read_only: bool = False
@@ -336,7 +339,12 @@ class Assembly:
         plugins = [
             *([ReadOnly()] if self.options.read_only else []),
             *builtin_plugins(
-                self.stored, self.options.authorizer, self.served, self.pod_security, self.options.admission
+                self.stored,
+                self.options.authorizer,
+                self.served,
+                self.pod_security,
+                self.options.admission,
+                self.options.toleration_seconds,
             ),
             self.configuration,
             *self.options.plugins,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from watchkeeper.admission.pods import DEFAULT_TOLERATION_SECONDS
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
 from watchkeeper.server.admission_choice import check_choice
 from watchkeeper.server.audit_options import check_audit
@@ -184,6 +185,9 @@ class ServeOptions:
     """Rules for writes that have to be there, by kube-apiserver's names; all that there are here are on anyway."""
     disable_admission_plugins: tuple[str, ...] = ()
     """Rules for writes to leave out."""
+    default_not_ready_toleration_seconds: int = DEFAULT_TOLERATION_SECONDS
+    default_unreachable_toleration_seconds: int = DEFAULT_TOLERATION_SECONDS
+    """How long Pods stay on nodes that are not ready or unreachable, unless they say otherwise."""
     admission_control_config_file: Path | None = None
     """An AdmissionConfiguration: what rules for writes are told."""
     allow_metric_labels: tuple[str, ...] = ()
@@ -236,6 +240,8 @@ class ServeOptions:
     audit_webhook_truncate_enabled: bool = False
     audit_webhook_truncate_max_event_size: int = 100 * 1024
     audit_webhook_truncate_max_batch_size: int = 10 * 1024 * 1024
+    shutdown_delay_duration: float = 0.0
+    """How long the server goes on serving, while it is not ready any more, before it stops."""
     shutdown_grace: float = 10.0
     log_format: str = "text"
     log_level: str = "info"

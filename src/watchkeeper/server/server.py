@@ -86,6 +86,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_ENDPOINTS = "endpoints"
 _NAMESPACES_SECONDS = 60.0
 _FLOW_CONTROL_SECONDS = 60.0
 _OWN_SERVICE_SECONDS = 10.0
@@ -217,6 +218,10 @@ class Server:
             plugins=self.extensions.admission,
             extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
             read_only=options.read_only,
+            toleration_seconds=(
+                options.default_not_ready_toleration_seconds,
+                options.default_unreachable_toleration_seconds,
+            ),
             admission=load_admission_configuration(
                 options.admission_control_config_file,
                 options.disable_admission_plugins,
@@ -356,7 +361,7 @@ class Server:
             endpoints = OwnEndpoints(
                 AddressLeases(self.storage), lambda living: bootstrap.own_endpoints(living, port), address
             )
-            self._undo.append(("endpoints", endpoints.close))
+            self._undo.append((_ENDPOINTS, endpoints.close))
             endpoints.start()
 
     def _address(self) -> str:
@@ -545,15 +550,28 @@ class Server:
         if self.state in (State.STOPPING, State.STOPPED):
             return
         self.state = State.STOPPING
+        if self.options.shutdown_delay_duration > 0:
+            await self._take_leave()
         while self._undo:
-            name, undo = self._undo.pop()
-            try:
-                outcome = undo()
-                if asyncio.iscoroutine(outcome):
-                    await outcome
-            except Exception:
-                log.exception("%s did not end well", name)
+            await _end(*self._undo.pop())
         self.state = State.STOPPED
+
+    async def _take_leave(self) -> None:
+        """Serve on for a while, so that nobody is sent here any more when it ends."""
+        announced = [entry for entry in self._undo if entry[0] == _ENDPOINTS]
+        for entry in announced:
+            self._undo.remove(entry)
+            await _end(*entry)
+        await asyncio.sleep(self.options.shutdown_delay_duration)
+
+
+async def _end(name: str, undo: Callable[[], object]) -> None:
+    try:
+        outcome = undo()
+        if asyncio.iscoroutine(outcome):
+            await outcome
+    except Exception:
+        log.exception("%s did not end well", name)
 
 
 def _port_of(sockets: list[socket.socket]) -> int:
