@@ -192,3 +192,59 @@ def test_a_directory_is_told(name: str) -> None:
     for job in (maintenance.info, maintenance.check, maintenance.compact, maintenance.vacuum):
         with pytest.raises(Unavailable, match="it is a directory"):
             job(Path(name))
+
+
+def change_value(path: Path, key: bytes) -> None:
+    """Flip a bit of the newest value of a key, where SQLite and its indexes cannot notice."""
+    connection = sqlite3.connect(path)
+    [revision] = connection.execute("SELECT revision FROM current WHERE key = ?", (key,)).fetchone()
+    [value] = connection.execute("SELECT value FROM log WHERE revision = ?", (revision,)).fetchone()
+    changed = bytes([value[0] ^ 4]) + value[1:]
+    connection.execute("UPDATE log SET value = ? WHERE revision = ?", (changed, revision))
+    connection.commit()
+    connection.close()
+
+
+def test_check_finds_a_flipped_bit_of_a_value(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    make(path)
+    change_value(path, b"/k07")
+    assert maintenance.check(path) == ["the value of /k07 at revision 159 has changed"]
+    with pytest.raises(Corrupt, match="the value of /k07"):
+        maintenance.backup(path, tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+    maintenance.compact(path)
+    maintenance.vacuum(path)
+    assert maintenance.check(path) == ["the value of /k07 at revision 159 has changed"]
+    for number in range(10, 40):
+        change_value(path, b"/k%02d" % number)
+    found = maintenance.check(path)
+    assert len(found) == 21
+    assert found[-1] == "11 more values have changed"
+
+
+def test_values_of_an_older_file_get_their_checksums_by_and_by(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    make(path)
+    connection = sqlite3.connect(path)
+    connection.execute("ALTER TABLE log DROP COLUMN checksum")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    change_value(path, b"/k07")
+    assert maintenance.check(path) == []
+
+    async def write() -> None:
+        kv = SQLiteKV.open(path, synchronous="OFF")
+        await put(kv, b"/new", b"1", 0)
+        assert (await kv.get(b"/k08")).kv is not None
+        await kv.close()
+
+    asyncio.run(write())
+    assert maintenance.info(path).schema_version == 2
+    for key, found in ((b"/k09", []), (b"/new", ["the value of /new at revision 203 has changed"])):
+        change_value(path, key)
+        assert maintenance.check(path) == found
+    change_value(path, b"/new")
+    maintenance.vacuum(path)
+    change_value(path, b"/k09")
+    assert maintenance.check(path) == ["the value of /k09 at revision 161 has changed"]

@@ -13,13 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+from zlib import crc32
 
 from watchkeeper.kv.errors import Compacted, Corrupt, FutureRevision, Incompatible, Unavailable
 from watchkeeper.kv.sqlite import reading
 from watchkeeper.kv.sqlite.compaction import STEP_ROWS, remove_history
 from watchkeeper.kv.sqlite.failure import damaged, translate
 from watchkeeper.kv.sqlite.files import open_file
-from watchkeeper.kv.sqlite.schema import APPLICATION_ID, connect, structural_problems
+from watchkeeper.kv.sqlite.schema import APPLICATION_ID, CHECKSUMS, connect, structural_problems
 
 R = TypeVar("R")
 
@@ -103,6 +104,10 @@ _RULES = (
 )
 
 
+_MAX_NAMED = 20
+"""How many keys with damaged values are named."""
+
+
 def check(path: Path) -> list[str]:
     """All that is wrong with the file, in words; empty when it is sound. Reads all of it.
 
@@ -110,7 +115,7 @@ def check(path: Path) -> list[str]:
     """
 
     try:
-        return _reading(path, _problems)
+        return _reading(path, lambda connection: _problems(connection) or _changed_values(connection))
     except Corrupt as error:
         return [str(error)]
 
@@ -122,8 +127,23 @@ def _problems(connection: sqlite3.Connection) -> list[str]:
     return [f"{count} {rule}" for count, rule in found if count]
 
 
-def _require_sound(connection: sqlite3.Connection, path: Path) -> None:
-    if problems := _problems(connection):
+def _changed_values(connection: sqlite3.Connection) -> list[str]:
+    """Values that are not what was written, by their checksums. Reads all values."""
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    if version < CHECKSUMS:
+        return []
+    connection.create_function("crc32", 1, crc32, deterministic=True)
+    rows = connection.execute(
+        "SELECT key, revision FROM log WHERE checksum <> crc32(value) ORDER BY revision"
+    ).fetchall()
+    named = [f"the value of {key.decode(errors='replace')} at revision {at} has changed" for key, at in rows]
+    more = len(named) - _MAX_NAMED
+    return [*named[:_MAX_NAMED], f"{more} more values have changed"] if more > 0 else named
+
+
+def _require_sound(connection: sqlite3.Connection, path: Path, *, values: bool = False) -> None:
+    """`values`: whether they are looked at, too. Who removes history does not, which is how damaged ones go."""
+    if problems := _problems(connection) or (_changed_values(connection) if values else []):
         raise damaged(path, "; ".join(problems[:3]))
 
 
@@ -153,6 +173,8 @@ def compact(path: Path, revision: int = 0) -> int:
 def vacuum(path: Path) -> tuple[int, int]:
     """Rebuild the file without free room; needs as much again while it runs. Returns its size before and after.
 
+    Values without a checksum, as older programs have left them, get one.
+
     Raises InUse, Unavailable, Corrupt, Incompatible.
     """
     file = open_file(_existing(path), "FULL")
@@ -160,6 +182,8 @@ def vacuum(path: Path) -> tuple[int, int]:
         _require_sound(file.connection, path)
         file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         before = path.stat().st_size
+        file.connection.create_function("crc32", 1, crc32, deterministic=True)
+        file.connection.execute("UPDATE log SET checksum = crc32(value) WHERE checksum IS NULL")
         file.connection.execute("VACUUM")
         file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return before, path.stat().st_size
@@ -182,7 +206,7 @@ def backup(path: Path, target: Path) -> None:
     partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
 
     def copy(connection: sqlite3.Connection) -> None:
-        _require_sound(connection, path)
+        _require_sound(connection, path, values=True)
         os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         try:
             connection.execute("VACUUM INTO ?", (str(partial),))

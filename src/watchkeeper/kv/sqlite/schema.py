@@ -3,7 +3,7 @@
 `log` has one row for each revision that is still needed: by history, or as the newest of its key, or as the newest of
 all, which says what the store's revision is. `current` maps each key that exists to its newest row. Triggers keep
 `current`, so that one INSERT into `log` is a whole write. `prev_revision` is the row that a write replaced (0: none);
-it may have been compacted away.
+it may have been compacted away. `checksum` is the CRC-32 of the value, null in rows that are older than this column.
 """
 
 from __future__ import annotations
@@ -58,6 +58,13 @@ CREATE TABLE meta (compact_revision INTEGER NOT NULL, compacted_through INTEGER 
 INSERT INTO meta VALUES (0, 1);
 """
 
+_VERSION_2 = """
+ALTER TABLE log ADD COLUMN checksum INTEGER;
+"""
+
+CHECKSUMS = 2
+"""The version from which on there are checksums."""
+
 Migration = Callable[[sqlite3.Connection], None]
 
 
@@ -73,7 +80,7 @@ def _execute_all(script: str) -> Migration:
     return migrate_by_script
 
 
-MIGRATIONS: tuple[Migration, ...] = (_execute_all(_VERSION_1),)
+MIGRATIONS: tuple[Migration, ...] = (_execute_all(_VERSION_1), _execute_all(_VERSION_2))
 """The step at index n makes version n + 1 out of version n; version 0 is an empty file."""
 
 

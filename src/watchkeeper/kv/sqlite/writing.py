@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 from watchkeeper.kv.interface import Event, EventType, KeyValue
 from watchkeeper.kv.sqlite.index import Entry
@@ -63,7 +64,7 @@ class Write:
         entry = self.entry
         prev_revision = old.mod_revision if old is not None else 0
         if entry is None:
-            return (self.revision, self.key, prev_revision, 0, 0, 0, b"")
+            return (self.revision, self.key, prev_revision, 0, 0, 0, b"", 0)
         return (
             self.revision,
             self.key,
@@ -72,6 +73,7 @@ class Write:
             entry.version,
             entry.lease,
             self.value,
+            crc32(self.value),
         )
 
 
@@ -139,7 +141,7 @@ def _insert(connection: sqlite3.Connection, writes: Sequence[Write]) -> None:
 
 @cache
 def _insert_sql(rows: int) -> str:
-    return "INSERT INTO log VALUES " + ",".join(["(?,?,?,?,?,?,?)"] * rows)
+    return "INSERT INTO log VALUES " + ",".join(["(?,?,?,?,?,?,?,?)"] * rows)
 
 
 def _value(connection: sqlite3.Connection, write: Write) -> bytes | None:
