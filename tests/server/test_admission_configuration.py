@@ -200,12 +200,30 @@ def test_of_several_for_a_plugin_the_first_counts(tmp_path: Path) -> None:
     assert str(found.defaults.audit) == "baseline:latest"
 
 
+def test_its_older_version_is_of_another_group(tmp_path: Path) -> None:
+    file = configuration(tmp_path)
+    file.write_text(file.read_text().replace("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"))
+    found = load_admission_configuration(file).pod_security
+    assert found is not None
+    assert str(found.defaults.enforce) == "baseline:v1.30"
+
+
+def test_a_file_of_the_plugins_that_have_no_kinds_may_be_given_itself(tmp_path: Path) -> None:
+    file = tmp_path / "plugin.yaml"
+    file.write_text("podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: zone=a}")
+    assert load_admission_configuration(file, enabled=("PodNodeSelector",)).node_selectors == {
+        "clusterDefaultNodeSelector": "zone=a"
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("plugins: []", "Object 'Kind' is missing in 'plugins: []'"),
+        ("", "Object 'Kind' is missing in ''"),
         ("kind: AdmissionConfiguration", "Object 'apiVersion' is missing in 'kind: AdmissionConfiguration'"),
         (HEAD.replace("/v1", "/v2"), 'no kind "AdmissionConfiguration" is registered for version'),
+        (HEAD.replace("/v1", "/v1alpha1"), 'no kind "AdmissionConfiguration" is registered for version'),
         (HEAD + "plugin: []\nplugins: [{names: x}]",
          'strict decoding error: unknown field "plugin", unknown field "plugins[0].names"'),
         (HEAD + "plugins: []\nplugins: []", 'strict decoding error: yaml: unmarshal errors:'

@@ -26,6 +26,10 @@ class ConfigFileError(Exception):
     """The text breaks a rule. The message says which, in the reference's words."""
 
 
+class OtherKindError(ConfigFileError):
+    """The object is of another kind or version, or does not say of which."""
+
+
 def parse_config(data: str | Mapping[str, Any], kind: str, specs: Mapping[str, Mapping[str, Spec]]) -> dict[str, Any]:
     """Read an object of a kind; `specs` are the fields that it has in each version. Raises ConfigFileError."""
     obj = data if isinstance(data, Mapping) else _loaded(data)
@@ -34,11 +38,11 @@ def parse_config(data: str | Mapping[str, Any], kind: str, specs: Mapping[str, M
         if not isinstance(obj.get(field) or "", str):
             raise ConfigFileError(f"couldn't get version/kind; json parse error: {field} is no string")
     if not obj.get("kind"):
-        raise ConfigFileError(f"Object 'Kind' is missing in '{shown}'")
+        raise OtherKindError(f"Object 'Kind' is missing in '{shown}'")
     if not obj.get("apiVersion"):
-        raise ConfigFileError(f"Object 'apiVersion' is missing in '{shown}'")
+        raise OtherKindError(f"Object 'apiVersion' is missing in '{shown}'")
     if obj["kind"] != kind or obj["apiVersion"] not in specs:
-        raise ConfigFileError(
+        raise OtherKindError(
             f"no kind {go_quote(obj['kind'])} is registered for version {go_quote(obj['apiVersion'])}"
             f' in scheme "{_SCHEME}"'
         )

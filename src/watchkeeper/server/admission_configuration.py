@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 _FAILED = "failed to apply admission: "
 _GROUP = "apiserver.config.k8s.io"
+_UNVERSIONED = {IMAGE_POLICY: "imagePolicy", NODE_SELECTOR: "podNodeSelectorPluginConfig"}
+"""Plugins that are told things in an object without a kind -> its field."""
 _MUTATING, _VALIDATING = "MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"
 
 
@@ -66,7 +68,7 @@ def load_admission_configuration(
 def _plugins(path: Path) -> dict[str, str | Mapping[str, Any]]:
     """What stands in the file for each plugin, or in the file that it names. Of several for one the first counts."""
     # Loaded only here: most servers are started without such a file.
-    from watchkeeper.runtime.config_file import ANYTHING, ConfigFileError, parse_config
+    from watchkeeper.runtime.config_file import ANYTHING, ConfigFileError, OtherKindError, parse_config
 
     fields = {"plugins": [{"name": str, "path": str, "configuration": ANYTHING}]}
     try:
@@ -77,9 +79,11 @@ def _plugins(path: Path) -> dict[str, str | Mapping[str, Any]]:
             f' from "{path}" [{_why(error)}]'
         ) from error
     try:
-        specs = {f"{_GROUP}/{version}": fields for version in ("v1", "v1alpha1")}
+        specs = {f"{_GROUP}/v1": fields, "apiserver.k8s.io/v1alpha1": fields}
         found = parse_config(text, "AdmissionConfiguration", specs)
     except ConfigFileError as error:
+        if isinstance(error, OtherKindError) and _is_of_a_plugin(text):
+            return dict.fromkeys(_UNVERSIONED, text)
         raise StartupError(f"{_FAILED}failed to read plugin config: {error}") from error
     told: dict[str, str | Mapping[str, Any]] = {}
     for each in found.get("plugins") or ():
@@ -96,6 +100,14 @@ def _plugins(path: Path) -> dict[str, str | Mapping[str, Any]]:
             except (OSError, UnicodeDecodeError) as error:
                 raise _failed(name, f"open {path.parent / file}: {_why(error)}") from error
     return told
+
+
+def _is_of_a_plugin(text: str) -> bool:
+    """Whether the file itself is what a plugin is told, in an object without a kind, as it once had to be."""
+    from watchkeeper.runtime.yaml import load_yaml
+
+    found = load_yaml(text.encode()) or {}
+    return any(field in found for field in _UNVERSIONED.values())
 
 
 def _pod_security(data: str | Mapping[str, Any]) -> Configuration:
