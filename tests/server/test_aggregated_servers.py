@@ -24,6 +24,7 @@ from aggregated import (
 )
 from tests.waiting import eventually
 
+from watchkeeper.server.aggregation import openapi
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 
@@ -162,6 +163,17 @@ def test_the_index_of_openapi_documents_leads_there(front: Handle, far: Handle) 
         )
         again = http.get("/openapi/v3/apis/far.io/v1", headers={"If-None-Match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_server_is_asked_for_documents_as_soon_as_it_can_be_reached(
+    folder: Path, far: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openapi, "FIRST_SECONDS", 60.0)
+    with Server(**front_options(folder)) as front:
+        front.request("POST", APISERVICES, api_service(folder, port_of(far.url)))
+        eventually(lambda: condition(front)[1] == "ServiceNotFound")
+        front.request("POST", SERVICES, external_service())
+        eventually(lambda: "apis/far.io/v1" in json.loads(front.request("GET", "/openapi/v3"))["paths"])
 
 
 def test_the_document_of_v2_has_its_paths_and_definitions(front: Handle, far: Handle) -> None:

@@ -22,8 +22,8 @@ from watchkeeper.server.aggregation.remote import Remote
 log = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 60.0
-SETTLE_SECONDS = 1.0
-"""How long a change is waited with, for others that come with it."""
+FIRST_SECONDS = 1.0
+"""After how long a new server is asked unless it turns out to be available before."""
 _MAX_FAILED_SECONDS = 3600.0
 _SECONDS = 60.0
 _MAX_BYTES = 32 * 1024 * 1024
@@ -76,12 +76,12 @@ class RemoteOpenAPI:
         return f"<RemoteOpenAPI of {', '.join(self._followed) or 'nothing'}>"
 
     def put(self, remote: Remote, handler: PathHandler) -> None:
-        """Fetch; if that has failed before, at once."""
+        """Fetch; at once when one is available whose documents could not be had so far."""
         known = self._followed.get(remote.name)
         if known is None:
             made = self._followed[remote.name] = _Followed(remote, handler)
             self._tasks.start(f"openapi of {remote.name}", self._run(made))
-        elif known.failing:
+        elif known.failing and remote.available:
             known.wake.set()
 
     def remove(self, name: str) -> None:
@@ -94,19 +94,22 @@ class RemoteOpenAPI:
     async def _run(self, followed: _Followed) -> None:
         backoff = Backoff(initial=REFRESH_SECONDS, limit=_MAX_FAILED_SECONDS, jitter=0)
         name = followed.remote.name
+        seconds = FIRST_SECONDS
         while True:
-            await asyncio.sleep(SETTLE_SECONDS)
+            try:
+                async with asyncio.timeout(seconds):
+                    await followed.wake.wait()
+            except TimeoutError:
+                pass
             followed.wake.clear()
             if self._followed.get(name) is not followed:
                 return
             followed.failing = not await self._fetch(followed)
-            if not followed.failing:
+            if followed.failing:
+                seconds = backoff.next()
+            else:
                 backoff.reset()
-            try:
-                async with asyncio.timeout(backoff.next() if followed.failing else REFRESH_SECONDS):
-                    await followed.wake.wait()
-            except TimeoutError:
-                pass
+                seconds = REFRESH_SECONDS
 
     async def _fetch(self, followed: _Followed) -> bool:
         """Fetch the documents; whether both are there that the server has."""
