@@ -164,6 +164,11 @@ def test_a_service_leads_to_pods_alone(server: Handle, service: str, message: st
     assert told(ask(server, f"{SERVICES}/{service}/proxy/")) == (503, message)
 
 
+@pytest.mark.parametrize("service", ["none", "none:80", "none:http"])
+def test_a_service_without_endpoints_is_said_not_to_be_there(server: Handle, service: str) -> None:
+    assert told(ask(server, f"{SERVICES}/{service}/proxy/")) == (404, 'services "none" not found')
+
+
 def test_a_service_leads_to_the_pod_that_has_the_address(server: Handle) -> None:
     server.request("POST", ENDPOINTS, endpoints("led", {"port": 80}, name="led", namespace="default"))
     server.request("POST", PODS, pod("led", "internal"))

@@ -23,7 +23,9 @@ def get(server: Handle, path: str, **headers: str) -> httpx.Response:
     return httpx.get(server.url + path, headers={"Authorization": f"Bearer {server.token}", **headers})
 
 
-@pytest.mark.parametrize("path", ["/apis//", "/apis//apps", "/apis//apps/v1", "/statusz/", "/livez/", "/openid"])
+@pytest.mark.parametrize(
+    "path", ["/apis//", "/apis//apps", "/apis//apps/v1", "/apis//v1/pods", "/statusz/", "/livez/", "/openid"]
+)
 def test_nobody_is_responsible_for_these(server: Handle, path: str) -> None:
     answer = get(server, path)
     assert (answer.status_code, answer.text) == (404, TEXT)

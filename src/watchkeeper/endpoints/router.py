@@ -67,6 +67,8 @@ class Router:
         """Answer a resource request, or begin to. Raises the 404 and 405 of the reference."""
         info = request.info
         found = self.served.find(info.group, info.version, info.resource)
+        if not info.group and info.api_prefix == "apis":
+            return self._unknown(info)
         if found is None or (len(info.parts) > 3 and not found.custom and not self._takes_path(found, info)):
             return self._unknown(info)
         if found.info.namespaced != bool(info.namespace) and not (

@@ -168,7 +168,7 @@ class ServiceProxy:
             pass
         else:
             port = await self._port_name(ctx, name, number)
-        subsets = (await self.endpoints.get(ctx, name, "")).data().get("subsets") or []
+        subsets = await self._subsets(ctx, name)
         if not subsets:
             raise errors.service_unavailable(f"no endpoints available for service {go_quote(name)}")
         for subset in subsets:
@@ -177,6 +177,15 @@ class ServiceProxy:
                 if await self._is_pod(ctx, address):
                     raise await _proxy_problem(request, scheme, address["ip"], str(named[0]["port"]))
         raise errors.service_unavailable(f"no endpoints available for service {go_quote(request.name)}")
+
+    async def _subsets(self, ctx: Context, name: str) -> list[Object]:
+        """Those of the Endpoints. That there are no such is told as of the resource that the request is for."""
+        try:
+            found = await self.endpoints.get(ctx, name, "")
+        except ApiError as error:
+            raise (errors.not_found(GroupResource("", "services"), name) if error.code == 404 else error) from None
+        subsets: list[Object] = found.data().get("subsets") or []
+        return subsets
 
     async def _port_name(self, ctx: Context, name: str, number: int) -> str:
         service = (await self.services.get(ctx, name, "")).data()
