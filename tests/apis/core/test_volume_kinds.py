@@ -192,6 +192,11 @@ def test_a_claim_stays_but_may_grow_when_bound() -> None:
     assert update(old, body).errors == [
         "spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"
     ]
+    body["spec"]["resources"]["requests"] = {}
+    assert [error.partition(": ")[0] for error in update(old, body).errors] == [
+        "spec.resources[storage]",
+        "spec.resources.requests.storage",
+    ]
 
 
 def test_a_claim_is_bound_once() -> None:

@@ -52,8 +52,9 @@ def validate_claim_update(new: Object, old: Object) -> list[FieldError]:
     errors += _class_change(new, old, shown)
     if (new.get("status") or {}).get("phase") == "Bound":
         size = _size(was)
-        if size is not None and (shown.get("resources") or {}).get("requests"):
-            shown["resources"]["requests"]["storage"] = size
+        requests = (shown.get("resources") or {}).get("requests")
+        if size is not None and requests is not None:
+            shown["resources"]["requests"] = {**requests, "storage": size}
         _copy(expected, shown, "volumeAttributesClassName")
     if not same(shown, expected, "core.v1.PersistentVolumeClaimSpec"):
         forms = (go_form(each, "PersistentVolumeClaimSpec") for each in (expected, shown))
