@@ -73,6 +73,11 @@ def test_rules_do_not_take_a_float_for_an_integer(api: Any, kit: Any) -> None:
         "properties": {"n": {"type": "integer"}, "m": {"type": "integer"}},
         "x-kubernetes-validations": [{"rule": "self.n < 10"}],
     }
+    spec["properties"]["asked"] = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, "m": {"type": "integer"}},
+        "x-kubernetes-validations": [{"rule": "has(self.n)"}],
+    }
     path = api.install(kit.version(spec=spec))
     float_found = "invalid data, expected int, got float64 evaluating rule"
     for given, field, message in (
@@ -80,6 +85,7 @@ def test_rules_do_not_take_a_float_for_an_integer(api: Any, kit: Any) -> None:
         ({"list": [1, 2.0]}, "spec.list", f"{float_found}: self.all(n, n < 10)"),
         ({"map": {"a": 2.0}}, "spec.map", f"{float_found}: self.all(k, self[k] < 10)"),
         ({"outer": {"n": 2.0}}, "spec.outer", f"{float_found}: self.n < 10"),
+        ({"asked": {"n": 2.0}}, "spec.asked", f"{float_found}: has(self.n)"),
         ({"either": 2.0}, "spec.either", "invalid data, expected XIntOrString value to be either a string or integer"),
     ):
         answer = api.call("POST", path, api.widget("a", given))
@@ -87,7 +93,15 @@ def test_rules_do_not_take_a_float_for_an_integer(api: Any, kit: Any) -> None:
         (cause,) = answer.body["details"]["causes"]
         assert cause["field"] == field
         assert message in cause["message"]
-    fine = {"n": 2, "number": 2.0, "list": [1, 2], "map": {"a": 1}, "either": 2, "outer": {"n": 2, "m": 2.0}}
+    fine = {
+        "n": 2,
+        "number": 2.0,
+        "list": [1, 2],
+        "map": {"a": 1},
+        "either": 2,
+        "outer": {"n": 2, "m": 2.0},
+        "asked": {"n": 2, "m": 2.0},
+    }
     assert api.call("POST", path, api.widget("a", fine)).status == 201
 
 

@@ -124,10 +124,12 @@ class _Writer:
         key, convert = node.field, None
         if target.kind is Kind.STRUCT:
             found = self.environment.field_def(target.name, node.field)
-            if found is None or (found.strict and node.test_only):
+            if found is None:
                 raise _Unsupported
             key, convert = found.key, found.convert
             if node.test_only:
+                if found.strict and convert is not None:
+                    return f"{self.constant(self.environment.tester(target.name, node.field))}({operand})"
                 return f"({key!r} in {operand})" if found.holds_null else f"({operand}.get({key!r}) is not None)"
             if found.nullable:
                 text = f"{self.constant(op.select_set)}({operand}, {key!r})"

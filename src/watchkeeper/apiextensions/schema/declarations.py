@@ -239,7 +239,7 @@ def _declare_object(node: Structural, is_root: bool, name: str, strict: bool) ->
             found.fields[key] = inner
             for spelling in spellings(key):
                 struct.fields[spelling] = FieldDef(
-                    key, inner.type, inner.convert, nullable=child.nullable, strict=strict
+                    key, inner.type, inner.convert, nullable=child.nullable, strict=strict or inner.convert in _CHECKS
                 )
             found.structs += inner.structs
         if key in required and not child.has_default:
