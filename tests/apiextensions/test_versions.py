@@ -139,6 +139,21 @@ def test_without_conversion_an_object_reads_the_same_in_each_version(api: Any, k
     assert (wrong.status, "does not match the expected API version" in wrong.body["message"]) == (400, True)
 
 
+def test_a_dry_run_shows_no_status_that_the_storage_version_does_not_know(api: Any, kit: Any) -> None:
+    spec = kit.obj(size={"type": "integer"})
+    old = kit.version("v1", spec)
+    new = kit.version("v2", spec, storage=False)
+    new["subresources"] = {"status": {}}
+    new["schema"]["openAPIV3Schema"]["properties"]["status"] = kit.obj(ok={"type": "boolean"})
+    old["schema"]["openAPIV3Schema"]["properties"].pop("status", None)
+    api.install(old, new)
+    two = api.path("v2")
+    assert api.call("POST", two, api.widget("a", {"size": 1}, "v2")).status == 201
+    for query in ("?dryRun=All", ""):
+        found = api.call("PATCH", f"{two}/a/status{query}", {"status": {"ok": True}}, MERGE)
+        assert (found.status, found.body.get("status")) == (200, None)
+
+
 def test_a_write_that_changes_nothing_writes_nothing_where_the_storage_version_has_defaults_of_its_own(
     api: Any, kit: Any
 ) -> None:

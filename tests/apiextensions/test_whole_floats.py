@@ -31,6 +31,16 @@ def test_a_whole_float_is_stored_and_answered_as_an_integer(api: Any, kit: Any) 
     assert stored in text_of(api, "GET", f"{path}/a")
 
 
+def test_metadata_may_have_whole_floats_too(api: Any, kit: Any) -> None:
+    emb = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    path = api.install(kit.version(spec=kit.obj(emb=emb)))
+    inner = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","generation":2.0}}'
+    body = body_of(api, "a", f'{{"emb":{inner}}}').replace('"metadata":{', '"metadata":{"generation":3.0,', 1)
+    assert '"metadata":{"generation":2,"name":"p"}' in text_of(api, "POST", path, body)
+    refused = text_of(api, "POST", path, body.replace("3.0", "3.5"))
+    assert "cannot unmarshal number 3.5 into Go struct field ObjectMeta.generation of type int64" in refused
+
+
 def test_a_float_in_place_of_the_same_integer_is_a_new_generation(api: Any, kit: Any) -> None:
     path = api.install(kit.version(spec=kit.obj(n={"type": "number"})))
     assert api.call("POST", path, api.widget("a", {"n": 2})).body["metadata"]["generation"] == 1

@@ -328,6 +328,16 @@ def test_paths_of_scale_columns_and_selectable_fields_are_checked() -> None:
     ]
 
 
+def test_selectable_fields_of_a_schema_that_is_not_structural_are_checked_as_texts() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "$ref": "#/x"}}}
+    told = _errors(_version(schema=schema, selectableFields=[{"jsonPath": "a"}, {}]))
+    assert told[-3:] == [
+        "spec.schema.openAPIV3Schema: Invalid value: \"\": OpenAPIV3Schema '$ref' is not supported",
+        'spec.selectableFields[0].jsonPath: Invalid value: "a": is an invalid path: expected [ or . but got: a',
+        "spec.selectableFields[1].jsonPath: Required value",
+    ]
+
+
 def test_webhook_conversion_needs_a_client_and_review_versions() -> None:
     assert _errors(conversion={"strategy": "Webhook"}) == [
         "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",

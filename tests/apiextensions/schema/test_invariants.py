@@ -38,6 +38,10 @@ def _with(child: dict[str, Any]) -> dict[str, Any]:
             ["s.properties[a].anyOf[0].type: Forbidden: must be empty to be structural"],
         ),
         (
+            _with({"type": "integer", "oneOf": [{"x-kubernetes-map-type": "", "title": ""}]}),
+            ["s.properties[a].oneOf[0].x-kubernetes-map-type: Forbidden: must be undefined to be structural"],
+        ),
+        (
             {"type": "object", "oneOf": [{"properties": {"b": {"minLength": 1}}}]},
             ["s.properties[b]: Required value: because it is defined in s.oneOf[0].properties[b]"],
         ),

@@ -25,6 +25,10 @@ RESTART_ALL = {"action": "RestartAllContainers", "exitCodes": {"operator": "In",
         ),
         ({"containers": [{"name": "main"}]}, ["spec.containers[0].image: Required value"]),
         (
+            {"os": {"name": "windows"}, "securityContext": {"sysctls": [], "supplementalGroups": []}},
+            ["spec.securityContext.supplementalGroups: Forbidden: cannot be set for a windows pod"],
+        ),
+        (
             {"restartPolicy": "Sometimes"},
             [
                 'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"',

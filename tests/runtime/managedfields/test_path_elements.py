@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from watchkeeper.runtime.managedfields.nodes import ListNode, NodeTable
 from watchkeeper.runtime.managedfields.path import (
     canonical,
     element_text,
@@ -10,6 +11,7 @@ from watchkeeper.runtime.managedfields.path import (
     sort_key,
     value_element,
 )
+from watchkeeper.runtime.schema import Field, ListType, Schema, SchemaType
 
 
 @pytest.mark.parametrize(
@@ -27,6 +29,16 @@ from watchkeeper.runtime.managedfields.path import (
 def test_elements_are_written_as_the_reference_writes_them(element: str, text: str) -> None:
     assert element == text
     assert canonical(text) == text
+
+
+def test_items_with_equal_keys_of_different_types_are_told_apart() -> None:
+    text, item = Schema(SchemaType.STRING), Schema(SchemaType.STRUCT)
+    item.fields = {name: Field(name, text) for name in ("name", "on")}
+    items = Schema(SchemaType.LIST, element=item, list_type=ListType.MAP, list_map_keys=("name", "on"))
+    node = NodeTable().node(items)
+    assert isinstance(node, ListNode)
+    found = [node.element({"name": "a", "on": on}) for on in (1, True, 1.5, False, 0)]
+    assert [element[len('k:{"name":"a","on":') : -1] for element in found] == ["1", "true", "1.5", "false", "0"]
 
 
 def test_elements_are_ordered_by_kind_and_content() -> None:

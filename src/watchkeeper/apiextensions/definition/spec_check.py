@@ -139,11 +139,13 @@ def _version_errors(spec: DefinedSpec, version: DefinedVersion, options: SpecOpt
 
 
 def _selectable(fields: list[Object], schema: Object, path: str, allow_too_many: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
     try:
         root = read_structural(schema)
     except NotStructural as problem:
-        return [invalid(f"{path}.schema.openAPIV3Schema", "", str(problem))]
-    return selectable_field_errors(fields, root, f"{path}.selectableFields", allow_too_many=allow_too_many)
+        errors.append(invalid(f"{path}.schema.openAPIV3Schema", "", str(problem)))
+        root = read_structural({"type": "object"})
+    return errors + selectable_field_errors(fields, root, f"{path}.selectableFields", allow_too_many=allow_too_many)
 
 
 def _shared_errors(spec: DefinedSpec, options: SpecOptions, path: str) -> list[FieldError]:

@@ -29,6 +29,7 @@ class CoercionError(DecodeError):
         self.error = error
 
 
+_COUNTS = ("generation", "deletionGracePeriodSeconds")
 Coerce = Callable[[Any, "list[str] | None", str], None]
 """(value, paths of unknown fields or None, path); changes the value in place. Raises CoercionError."""
 Check = Callable[[Any, str], list[FieldError]]
@@ -47,6 +48,10 @@ def decode_metadata(value: Any, unknown: list[str] | None, path: str) -> dict[st
     if value.__class__ is not dict:
         raise DecodeError(f"json: cannot unmarshal {described(value)} into Go value of type v1.ObjectMeta")
     noted: list[str] | None = [] if unknown is not None else None
+    for name in _COUNTS:
+        number = value.get(name)
+        if number.__class__ is float and number.is_integer():
+            value[name] = int(number)  # as the reference's untyped objects write it
     decoded = dict(metadata_decoder()(value, noted))
     if noted and unknown is not None:
         for text in noted:

@@ -146,6 +146,10 @@ _FORBIDDEN_IN_JUNCTORS = (
 )
 
 
+_POINTERS = ("x-kubernetes-list-type", "x-kubernetes-map-type")
+"""Of these an empty text is something, too."""
+
+
 def _nested(node: Structural, skip_any: bool, level: _Level, path: str, errors: list[FieldError]) -> None:
     """A schema below a junctor validates and says nothing about structure."""
     _value_validation(node, skip_any, False, level, path, errors)
@@ -160,7 +164,8 @@ def _nested(node: Structural, skip_any: bool, level: _Level, path: str, errors: 
     if node.has_default:
         errors.append(forbidden(f"{path}.default", "must be undefined to be structural"))
     for keyword, text in _FORBIDDEN_IN_JUNCTORS:
-        if node.source.get(keyword) not in (None, "", False, []):
+        value = node.source.get(keyword)
+        if value if keyword not in _POINTERS else value is not None:
             errors.append(forbidden(f"{path}.{keyword}", text))
     if "metadata" in node.properties:
         errors.append(forbidden(f"{path}.properties[metadata]", "must not be specified in a nested context"))

@@ -18,7 +18,7 @@ from watchkeeper.apiextensions.serving.kind import CustomKind
 from watchkeeper.apiextensions.serving.object_versions import CustomVersions
 from watchkeeper.apiextensions.serving.scale import CustomScaleStore, ScalePaths
 from watchkeeper.apiextensions.serving.selectable import field_labels, label_converter, selectable_fields
-from watchkeeper.apiextensions.serving.store import CustomStore
+from watchkeeper.apiextensions.serving.store import CustomStatusStore, CustomStore
 from watchkeeper.apiextensions.serving.strategy import CustomStatusStrategy, CustomStrategy
 from watchkeeper.apiextensions.serving.verbs import SCALE, SUBRESOURCE_VERBS, VERBS
 from watchkeeper.apiextensions.serving.version import CompiledVersion
@@ -26,7 +26,7 @@ from watchkeeper.apiextensions.serving.versioned import VersionedStorage
 from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.endpoints.installer import patch_types
 from watchkeeper.endpoints.scope import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
-from watchkeeper.registry.store import StatusStore, StoreConfig
+from watchkeeper.registry.store import StoreConfig
 from watchkeeper.runtime.managedfields import Foreign, Path
 from watchkeeper.runtime.scheme import Kind
 from watchkeeper.storage.interface import Interface
@@ -100,7 +100,7 @@ def build_scopes(resource: CustomResource, version: VersionDefined) -> tuple[Sco
     maker = _ScopeMaker(resource, version, behavior, compiled)
     subresources: dict[str, Scope] = {}
     if version.has_status:
-        status = StatusStore(store, CustomStatusStrategy(compiled, behavior, namespaced=defined.namespaced))
+        status = CustomStatusStore(store, CustomStatusStrategy(compiled, behavior, namespaced=defined.namespaced))
         subresources["status"] = maker.make(kind, status, "status")
     if compiled.scale is not None:
         scale_kind = scheme.kind(SCALE)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from watchkeeper.apiextensions.serving.versioned import VersionedStorage
 from watchkeeper.meta import errors
 from watchkeeper.registry.rest import Context, CreateOptions, Object, Result, UpdatedObject, UpdateOptions
-from watchkeeper.registry.store import Store, StoreConfig
+from watchkeeper.registry.store import StatusStore, Store, StoreConfig
+from watchkeeper.registry.strategy import Strategy
 from watchkeeper.storage.interface import StoredObject
 
 _ENDING = "create not allowed while custom resource definition is terminating"
@@ -28,7 +29,7 @@ class CustomStore(Store):
         """Store a new object."""
         self._check_ending((obj.get("metadata") or {}).get("name") or "")
         created = await super().create(ctx, obj, options)
-        return await self._rehearsed(created) if options.dry_run else created
+        return await self.rehearsed(created) if options.dry_run else created
 
     async def update(
         self, ctx: Context, name: str, updated: UpdatedObject, options: UpdateOptions
@@ -37,13 +38,28 @@ class CustomStore(Store):
         if options.force_allow_create and self._is_ending():
             updated = _OnlyExisting(updated, lambda: self._check_ending(name))
         result, created = await super().update(ctx, name, updated, options)
-        return (await self._rehearsed(result) if options.dry_run else result), created
+        return (await self.rehearsed(result) if options.dry_run else result), created
 
-    async def _rehearsed(self, result: Result) -> Result:
+    async def rehearsed(self, result: Result) -> Result:
         """What a dry run answers: the object as it would come back from storage. Raises what converting it raises."""
         if isinstance(result, StoredObject) or not isinstance(self.storage, VersionedStorage):
             return result
         return await self.storage.rehearse(result)
+
+
+class CustomStatusStore(StatusStore):
+    """The status of a custom resource."""
+
+    def __init__(self, store: CustomStore, strategy: Strategy) -> None:
+        super().__init__(store, strategy)
+        self._custom = store
+
+    async def update(
+        self, ctx: Context, name: str, updated: UpdatedObject, options: UpdateOptions
+    ) -> tuple[Result, bool]:
+        """Change the status."""
+        result, created = await super().update(ctx, name, updated, options)
+        return (await self._custom.rehearsed(result) if options.dry_run else result), created
 
 
 class _OnlyExisting:

@@ -209,9 +209,10 @@ class ListNode(Node):
                 return self._new_element(item)
             remembered: Hashable
             if self.keys:
-                remembered = values = tuple(map(item.get, self.keys))
+                values = tuple(map(item.get, self.keys))
                 if None in values:
                     return self._new_element(item)
+                remembered = (values, tuple(map(type, values)))  # 1 and true are equal
                 return self._elements.get(remembered) or self._remember(remembered, item)
             remembered = (item.__class__, item)
             return self._elements.get(remembered) or self._remember(remembered, item)
