@@ -201,6 +201,13 @@ def test_options_of_a_deletion_must_be_such_options(server: Handle) -> None:
             'cannot bind token for serviceaccount "worker" to pod running with different serviceaccount name.',
         ),
         ({"kind": "ConfigMap", "name": "c"}, 400, "cannot bind token to object of type /v1, Kind=ConfigMap"),
+        ({"apiVersion": "a/b", "kind": "Pod"}, 400, "cannot bind token to object of type a/b, Kind=Pod"),
+        ({"apiVersion": "a/b/c", "kind": "Thing"}, 400, "cannot bind token to object of type /, Kind=Thing"),
+        (
+            {"apiVersion": "a/b/c", "kind": "Secret", "name": "k", "uid": OTHER},
+            409,
+            'Operation cannot be fulfilled on Secret "k": the UID',
+        ),
         ({"kind": "Secret", "name": "k", "uid": OTHER}, 409, 'Operation cannot be fulfilled on Secret "k": the UID'),
     ],
 )

@@ -224,6 +224,11 @@ def test_a_wrong_type_is_told_in_the_words_of_the_reference(gvk: GroupVersionKin
             "number into Go struct field PersistentVolumeClaim.spec.volumeClaimTemplates.TypeMeta.kind of type string",
         ),
         (
+            GroupVersionKind("policy", "v1", "Eviction"),
+            {"deleteOptions": {"apiVersion": 5}},
+            "number into Go struct field DeleteOptions.deleteOptions.TypeMeta.apiVersion of type string",
+        ),
+        (
             GroupVersionKind("resource.k8s.io", "v1", "DeviceClass"),
             {"spec": {"config": [{"opaque": 5}]}},
             "number into Go struct field DeviceClassConfiguration.spec.config.DeviceConfiguration.opaque "

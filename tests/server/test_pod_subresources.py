@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -77,6 +78,43 @@ def test_a_version_that_is_asked_for_is_that_before_the_mark(server: Handle) -> 
     version = created["metadata"]["resourceVersion"]
     server.request("POST", f"{PODS}/exact/eviction", evict("exact", preconditions={"resourceVersion": version}))
     assert server.request("GET", f"{PODS}/exact")["metadata"]["deletionTimestamp"]
+
+
+def test_an_empty_version_is_one_that_no_pod_has_where_nothing_is_marked(server: Handle) -> None:
+    running(server, "unversioned")
+    body = evict("unversioned", preconditions={"resourceVersion": ""})
+    error = refused(server, "POST", f"{PODS}/unversioned/eviction?dryRun=All", body)
+    assert error.status == 409
+    assert "the ResourceVersion in the precondition () does not match the ResourceVersion in record" in str(error)
+    server.request("POST", f"{PODS}/unversioned/eviction", body)
+    assert server.request("GET", f"{PODS}/unversioned")["metadata"]["deletionTimestamp"]
+
+
+def unbound(server: Handle, name: str) -> None:
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    server.request("POST", PODS, {"metadata": {"name": name}, "spec": spec})
+
+
+def test_repeated_owners_of_a_request_are_told_before_admission(server: Handle) -> None:
+    unbound(server, "unbound")
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
+    binding = {
+        "metadata": {"name": "unbound", "ownerReferences": [owner, owner]},
+        "target": {"kind": "Node", "name": "n"},
+    }
+    with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}) as client:
+        answer = client.post(f"{PODS}/unbound/binding?dryRun=All", json=binding)
+    assert answer.status_code == 201
+    (warning,) = answer.headers.get_list("Warning")
+    assert warning.startswith('299 - ".metadata.ownerReferences contains duplicate entries; API server dedups')
+
+
+@pytest.mark.parametrize("node", ["../n", "..", "a/b"])
+def test_a_binding_may_name_a_node_that_cannot_be(server: Handle, node: str) -> None:
+    name = f"bound-{len(node)}"
+    unbound(server, name)
+    body = {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
+    assert server.request("POST", f"{PODS}/{name}/binding?dryRun=All", body)["status"] == "Success"
 
 
 def test_an_eviction_takes_the_policies_of_deletions(server: Handle) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from watchkeeper.runtime.schema import Schema
 
 _NAME_OF_ANOTHER = ("LocalObjectReference", frozenset({"name"}))
+_TYPE_META = ("TypeMeta", frozenset({"kind", "apiVersion"}))
 _RULE_FIELDS = frozenset({"apiGroups", "apiVersions", "resources", "scope"})
 _DEVICE_CONFIGURATION = ("DeviceConfiguration", frozenset({"opaque"}))
 
@@ -16,7 +17,8 @@ _EMBEDDED = {
     "SecretEnvSource": _NAME_OF_ANOTHER,
     "SecretKeySelector": _NAME_OF_ANOTHER,
     "SecretProjection": _NAME_OF_ANOTHER,
-    "PersistentVolumeClaim": ("TypeMeta", frozenset({"kind", "apiVersion"})),
+    "DeleteOptions": _TYPE_META,
+    "PersistentVolumeClaim": _TYPE_META,
     "Probe": ("ProbeHandler", frozenset({"exec", "httpGet", "tcpSocket", "grpc"})),
     "IngressRule": ("IngressRuleValue", frozenset({"http"})),
     "RuleWithOperations": ("Rule", _RULE_FIELDS),

@@ -152,7 +152,7 @@ class EvictionStore:
         try:
             await self._delete(ctx, pod, chosen, dry_run=dry_run, exact=exact)
         except ApiError as error:
-            if error.reason == "Conflict" and exact and budget is not None and not _wanted_version(chosen):
+            if error.reason == "Conflict" and exact and budget is not None and _wanted_version(chosen) is None:
                 raise eviction_rules.still_processed(budget["metadata"]["name"]) from error
             raise
 
@@ -169,10 +169,12 @@ class EvictionStore:
     async def _delete(self, ctx: Context, pod: Object, chosen: Object, *, dry_run: bool, exact: bool) -> None:
         name = pod["metadata"]["name"]
         uid = (chosen.get("preconditions") or {}).get("uid")
-        version = _wanted_version(chosen) or (pod["metadata"]["resourceVersion"] if exact else None)
+        version = _wanted_version(chosen)
+        if version is None and exact:
+            version = pod["metadata"]["resourceVersion"]
         if not dry_run:
             marked = await self._mark(ctx, name, uid, version)
-            version = marked if version else None
+            version = marked if version is not None else None
         options = read_delete_options(chosen)
         options.resource_version, options.ignore_store_read_error = version, False
         await self._pods.delete(ctx, name, options)

@@ -9,7 +9,7 @@ from watchkeeper.authn.service_account_tokens import Bound, ServiceAccountTokens
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import FieldError, go_quote, invalid
-from watchkeeper.meta.gvk import GroupKind, GroupResource
+from watchkeeper.meta.gvk import GroupKind, GroupResource, GroupVersion
 from watchkeeper.registry.metadata import now_text
 from watchkeeper.registry.rest import Context, CreateOptions, Object, Result
 from watchkeeper.registry.store import Store
@@ -68,7 +68,9 @@ class TokenStore:
         if reference is None:
             return None
         kind, name = reference.get("kind") or "", reference.get("name") or ""
-        group, _, version = (reference.get("apiVersion") or "").rpartition("/")
+        api_version = reference.get("apiVersion") or ""
+        # What cannot be read is taken for no version at all.
+        group, version = GroupVersion.parse(api_version) if api_version.count("/") < 2 else ("", "")
         store = self._bindable.get(kind) if not group else None
         if store is None:
             raise errors.bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")

@@ -138,7 +138,9 @@ class StoredObjects:
         found = store.storage.get_nowait(key, resource_version="")
         if found is not None:
             return found.attributes.labels
-        return _NO_LABELS if store.storage.is_absent_nowait(key) else self._read_labels(store, name)
+        if "/" in name or name in (".", "..") or store.storage.is_absent_nowait(key):
+            return _NO_LABELS
+        return self._read_labels(store, name)
 
     async def _read_labels(self, store: Store, key: str) -> Mapping[str, str]:
         found = await self.get(store, key)

@@ -73,6 +73,7 @@ async def create_named(request: Request, scope: Scope) -> Response:
     meta = obj.get("metadata")
     if isinstance(meta, dict):
         ensure_namespace(meta, expected_namespace(request, scope))
+        dedup_owner_references(request, obj)
     if scope.field_manager is not None:
         obj = scope.field_manager.update(None, obj, manager_of(request, params))
     admission = Admission(request, scope, params)
