@@ -22,6 +22,7 @@ from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
 from watchkeeper.apis.behavior import Behaviors
 from watchkeeper.apis.builtin import builtin_behaviors, builtin_scheme
 from watchkeeper.apis.catalog import ResourceInfo
+from watchkeeper.apis.core.persistentvolumeclaim import equate_sources
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.authn.interface import TokenReviewer
 from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
@@ -69,7 +70,7 @@ from watchkeeper.server.followed_store import FollowedStore
 from watchkeeper.server.ownership import Ownership
 from watchkeeper.server.policy_feed import Followed
 from watchkeeper.server.quota_store import ServedQuotas
-from watchkeeper.server.resource_storage import ResourceStorage
+from watchkeeper.server.resource_storage import Completion, ResourceStorage
 from watchkeeper.server.service_sharing import ServiceSharing, is_shared
 from watchkeeper.server.stored_objects import StoredObjects
 from watchkeeper.server.token_tracking import TokenUses
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Object = dict[str, Any]
+_CLAIMS = GroupResource("", "persistentvolumeclaims")
 SIGNING_REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
 FOLLOWED = (
     *policy_feed.RESOURCES.values(),
@@ -138,9 +140,11 @@ class Assembly:
         self.records = ServiceRecords(lambda resource: self.registry.find(resource), self.ownership.created)
         self.allocator = ServiceAllocator(options.service_networks, options.node_ports, self.records)
         self.networks = ServiceNetworks(self.allocator)
-        self._resources = ResourceStorage(
-            storage, self.scheme, {SERVICES: lambda service: complete_stored(service, self.allocator.families)}
-        )
+        completions: dict[GroupResource, Completion] = {
+            SERVICES: lambda service: complete_stored(service, self.allocator.families),
+            _CLAIMS: lambda claim: equate_sources(claim.get("spec") or {}),
+        }
+        self._resources = ResourceStorage(storage, self.scheme, completions)
         self._told: list[RepairEvents] = []
         self._address_repair = AddressRepair(
             lambda resource: self.registry.find(resource),

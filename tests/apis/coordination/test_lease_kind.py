@@ -31,6 +31,21 @@ def test_what_a_lease_must_say(spec: Any, errors: list[str]) -> None:
 def test_coordinated_election_is_off() -> None:
     obj = created(lease(holderIdentity="me", strategy="OldestEmulationVersion", preferredHolder="you"))
     assert obj["spec"] == {"holderIdentity": "me"}
+    assert update(obj, lease(strategy="OldestEmulationVersion", preferredHolder="you")).obj["spec"] == {}
+
+
+def test_a_lease_that_is_coordinated_already_stays_so() -> None:
+    old = created(lease())
+    old["spec"] = {"strategy": "OldestEmulationVersion", "preferredHolder": "you"}
+    written = update(old, lease(strategy="a.example/b", preferredHolder="me"))
+    assert written.errors == [] and written.obj["spec"] == {"strategy": "a.example/b", "preferredHolder": "me"}
+    told = update(old, lease(strategy="Newest")).errors
+    assert told == ['spec.strategy: Unsupported value: "Newest": supported values: "OldestEmulationVersion"']
+    assert update(old, lease(preferredHolder="me")).errors == [
+        "spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined"
+    ]
+    (told,) = update(old, lease(strategy="a/b/c")).errors
+    assert told.startswith('spec.strategy: Invalid value: "a/b/c": a valid label key must consist of')
 
 
 def test_a_lease_is_made_by_a_put_and_changed_with_a_version() -> None:

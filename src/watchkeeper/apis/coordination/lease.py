@@ -7,13 +7,15 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.validation.metadata import NEGATIVE
-from watchkeeper.meta.field import FieldError, invalid
+from watchkeeper.apis.validation.names import is_qualified_name
+from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported
 from watchkeeper.meta.gvk import GroupKind
 
 Object = dict[str, Any]
 
 _COORDINATED = ("strategy", "preferredHolder")
-"""Fields of coordinated leader election, a feature that is off."""
+"""Fields of coordinated leader election, a feature that is off: only Leases that have them already keep them."""
+_STRATEGIES = ("OldestEmulationVersion",)
 
 
 def _validate(lease: Object) -> list[FieldError]:
@@ -24,14 +26,28 @@ def _validate(lease: Object) -> list[FieldError]:
         errors.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
     if transitions is not None and transitions < 0:
         errors.append(invalid("spec.leaseTransitions", transitions, NEGATIVE))
+    strategy, preferred = spec.get("strategy"), spec.get("preferredHolder")
+    if strategy is not None:
+        errors += _strategy_errors(strategy)
+    if preferred and not strategy:
+        errors.append(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"))
     return errors
 
 
-def _prepare(lease: Object, *_old: Object) -> None:
+def _strategy_errors(strategy: str) -> list[FieldError]:
+    path = "spec.strategy"
+    if "/" in strategy:
+        return [invalid(path, strategy, text) for text in is_qualified_name(strategy)]
+    return [] if strategy in _STRATEGIES else [not_supported(path, strategy, _STRATEGIES)]
+
+
+def _prepare(lease: Object, old: Object | None = None) -> None:
     spec = lease.get("spec")
     if spec:
+        was = (old or {}).get("spec") or {}
         for name in _COORDINATED:
-            spec.pop(name, None)
+            if was.get(name) is None:
+                spec.pop(name, None)
 
 
 def _cells(lease: Object, now: float) -> list[Any]:
