@@ -40,7 +40,7 @@ def test_a_lease_that_is_coordinated_already_stays_so() -> None:
     written = update(old, lease(strategy="a.example/b", preferredHolder="me"))
     assert written.errors == [] and written.obj["spec"] == {"strategy": "a.example/b", "preferredHolder": "me"}
     told = update(old, lease(strategy="Newest")).errors
-    assert told == ['spec.strategy: Unsupported value: "Newest": supported values: "OldestEmulationVersion"']
+    assert told == ['spec.strategy.strategy: Unsupported value: "Newest": supported values: "OldestEmulationVersion"']
     assert update(old, lease(preferredHolder="me")).errors == [
         "spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined"
     ]

@@ -38,7 +38,7 @@ def _strategy_errors(strategy: str) -> list[FieldError]:
     path = "spec.strategy"
     if "/" in strategy:
         return [invalid(path, strategy, text) for text in is_qualified_name(strategy)]
-    return [] if strategy in _STRATEGIES else [not_supported(path, strategy, _STRATEGIES)]
+    return [] if strategy in _STRATEGIES else [not_supported(f"{path}.strategy", strategy, _STRATEGIES)]
 
 
 def _prepare(lease: Object, old: Object | None = None) -> None:

@@ -105,8 +105,8 @@ def validate_pool_name(name: str | None, path: str) -> list[FieldError]:
 def validate_uid(uid: str, path: str) -> list[FieldError]:
     """A UUID in its usual form."""
     if not _uid_match(uid):
-        lengths = (32, 36, 38, 45)
-        wrong = "invalid UUID format" if len(uid) in lengths else f"invalid UUID length: {len(uid)}"
+        length = byte_length(uid)
+        wrong = "invalid UUID format" if length in (32, 36, 38, 45) else f"invalid UUID length: {length}"
         return [invalid(path, uid, f"error validating uid: {wrong}")]
     if len(uid) != 36 or uid != uid.lower():
         return [invalid(path, uid, _NORMAL_UID)]
