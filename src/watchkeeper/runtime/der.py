@@ -239,12 +239,28 @@ def _element(data: bytes, tag: int, fault: str = _UNREADABLE) -> tuple[int, int]
 
 
 def certificate_form_fault(der: bytes) -> str:
-    """What is wrong first with the parts of one certificate that is known to be wrong."""
+    """What is wrong first with the parts of one certificate as such; "" when it is something else, or nothing."""
     try:
         _read_certificate(der)
     except DerFault as fault:
         return str(fault)
-    return _UNREADABLE
+    return ""
+
+
+def at_version_3(der: bytes) -> bytes:
+    """A certificate of well-formed parts that says to be of version 1 or 2, as one of version 3; others as they are.
+
+    Go reads extensions at every version, and a version 1 that is spelled out.
+    """
+    at = _element(der, _WHOLE)[0]
+    at += _element(der[at:], _WHOLE)[0]
+    if der[at : at + 4] == _VERSION and der[at + 4] < 2:
+        return der[: at + 4] + b"\x02" + der[at + 5 :]
+    return der
+
+
+_VERSION = b"\xa0\x03\x02\x01"
+"""What stands before the byte that is the version."""
 
 
 def _read_certificate(der: bytes) -> None:
@@ -263,7 +279,8 @@ def _read_certificate(der: bytes) -> None:
             raise DerFault("x509: invalid version")
     start, end = _element(signed, 0x02, "x509: malformed serial number")
     serial, signed = signed[start:end], signed[end:]
-    if not serial:
+    # The sign takes one bit, and no more.
+    if not serial or (len(serial) > 1 and serial[0] in (0, 0xFF) and (serial[0] ^ serial[1]) < 0x80):
         raise DerFault("x509: malformed serial number")
     if serial[0] >= 0x80:
         raise DerFault("x509: negative serial number")

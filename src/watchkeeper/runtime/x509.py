@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from watchkeeper.runtime.der import DerFault, certificate_form_fault, request_form_fault, split_certificates
+from watchkeeper.runtime.der import (
+    DerFault,
+    at_version_3,
+    certificate_form_fault,
+    request_form_fault,
+    split_certificates,
+)
 from watchkeeper.runtime.pem import PemBlock, blocks, next_block
 
 if TYPE_CHECKING:
@@ -45,13 +51,15 @@ def certificates_fault(der: bytes) -> str:
 
     try:
         found = split_certificates(der)
-    except DerFault as fault:
-        return str(fault)
+    except DerFault as broken:
+        return str(broken)
     for each in found:
+        if fault := certificate_form_fault(each):
+            return fault
         try:
-            x509.load_der_x509_certificate(each)
+            x509.load_der_x509_certificate(at_version_3(each))
         except (ValueError, x509.InvalidVersion):
-            return certificate_form_fault(each)
+            return "x509: malformed certificate"
     return ""
 
 

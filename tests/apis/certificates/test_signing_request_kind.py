@@ -255,12 +255,15 @@ def test_faults_of_pem() -> None:
 
 
 @functools.cache
-def _certificate(*, version: bytes = b"\x02\x01\x02") -> bytes:
+def _certificate(*, version: bytes = b"\x02\x01\x02", serial: bytes = b"\x55\x07", extended: bool = False) -> bytes:
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "someone")])
     start = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
-    builder = x509.CertificateBuilder(subject, subject, _EC.public_key(), 7, start, start + datetime.timedelta(days=1))
+    end = start + datetime.timedelta(days=1)
+    builder = x509.CertificateBuilder(subject, subject, _EC.public_key(), 0x5507, start, end)
+    if extended:
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     der = builder.sign(_EC, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
-    return der.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03" + version, 1)
+    return der.replace(b"\xa0\x03\x02\x01\x02\x02\x02\x55\x07", b"\xa0\x03" + version + b"\x02\x02" + serial, 1)
 
 
 def _certificates(*ders: bytes, headers: str = "") -> bytes:
@@ -271,6 +274,9 @@ def _certificates(*ders: bytes, headers: str = "") -> bytes:
 def test_certificates_that_are_none_are_refused_in_the_words_of_go() -> None:
     assert certificates_fault(_certificates(_certificate())) == ""
     assert certificates_fault(_certificates(_certificate(), _certificate())) == ""
+    for extended in (False, True):
+        for version in (b"\x02\x01\x00", b"\x02\x01\x01"):
+            assert certificates_fault(_certificates(_certificate(version=version, extended=extended))) == ""
     found = {
         _certificates(): "found CERTIFICATE PEM block containing 0 certificates",
         _certificates(b"nothing"): "x509: malformed certificate",
@@ -280,6 +286,10 @@ def test_certificates_that_are_none_are_refused_in_the_words_of_go() -> None:
         _certificates(b"\x30\x02\x30\x00"): "x509: malformed serial number",
         _certificates(_certificate(version=b"\x02\x01\x05")): "x509: invalid version",
         _certificates(_certificate(version=b"\x02\x01\xff")): "x509: malformed version",
+        _certificates(_certificate(serial=b"\xf1\x22")): "x509: negative serial number",
+        _certificates(_certificate(), _certificate(serial=b"\xf1\x22")): "x509: negative serial number",
+        _certificates(_certificate(serial=b"\x00\x22")): "x509: malformed serial number",
+        _certificates(_certificate(serial=b"\xff\x92")): "x509: malformed serial number",
         _certificates(_certificate(), headers="a: b\n\n"): "no PEM block headers are permitted",
         _certificates(headers="%%\n"): "must contain at least one CERTIFICATE PEM block",
     }
