@@ -360,3 +360,24 @@ def test_a_number_that_options_cannot_hold_is_told_as_it_was_written() -> None:
     kind = SCHEME.kind(GroupVersionKind("", "v1", "DeleteOptions"))
     with pytest.raises(ApiError, match="cannot unmarshal number 99999999999999999999 into Go struct field"):
         decode_options(kind, b'{"gracePeriodSeconds":99999999999999999999}')
+
+
+def test_a_body_of_a_version_that_is_served_no_more_has_the_fields_of_that_version() -> None:
+    definition = SCHEME.kind(GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"))
+    spec: dict[str, Any] = {
+        "version": "v1",
+        "validation": {"openAPIV3Schema": {}},
+        "subresources": {"status": {}},
+        "conversion": {"strategy": "None", "conversionReviewVersions": ["v1"]},
+        "versions": [{"name": "v1", "additionalPrinterColumns": [{"name": "a", "JSONPath": ".a", "x": 1}]}],
+        "other": 1,
+    }
+    body = {"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "spec": spec}
+    unknown = ['unknown field "spec.other"', 'unknown field "spec.versions[0].additionalPrinterColumns[0].x"']
+    assert sorted(decode(orjson.dumps(body), definition).errors) == unknown
+    assert len(decode(orjson.dumps({**body, "apiVersion": "apiextensions.k8s.io/v1"}), definition).errors) == 7
+    service = SCHEME.kind(GroupVersionKind("apiregistration.k8s.io", "v1", "APIService"))
+    assert refusal(b'{"apiVersion":"apiregistration.k8s.io/v1beta1","kind":"APIService"}', service) == (
+        "the API version in the data (apiregistration.k8s.io/v1beta1) does not match the expected API version "
+        "(apiregistration.k8s.io/v1)"
+    )

@@ -5,6 +5,9 @@ A body at one of them is told to be of the wrong version; at any other version i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from watchkeeper.meta.gvk import GroupVersionKind
 
 _POLICIES = (
@@ -20,6 +23,7 @@ _KINDS: dict[str, str] = {
         f"{_POLICIES} ValidatingWebhookConfiguration MutatingWebhookConfiguration"
     ),
     "apiextensions.k8s.io/v1beta1": "CustomResourceDefinition",
+    "apiregistration.k8s.io/v1beta1": "APIService",
     "authentication.k8s.io/v1alpha1": "SelfSubjectReview",
     "authentication.k8s.io/v1beta1": "SelfSubjectReview TokenReview",
     "authorization.k8s.io/v1beta1": _REVIEWS,
@@ -46,6 +50,7 @@ _KINDS: dict[str, str] = {
         "StorageClass VolumeAttachment CSIDriver CSINode CSIStorageCapacity VolumeAttributesClass"
     ),
 }
+_OLD_INGRESS = r"spec\.(backend|rules\[\d+\]\.http\.paths\[\d+\]\.backend\.(serviceName|servicePort))"
 _GROUP_OF_OLD = {
     "Deployment": "apps",
     "DaemonSet": "apps",
@@ -66,14 +71,34 @@ def _by_kind() -> dict[str, list[str]]:
     return found
 
 
+_OLD_FIELDS: dict[tuple[str, str], str] = {
+    ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition"): (
+        r"spec\.(version|validation|subresources|additionalPrinterColumns"
+        r"|conversion\.(webhookClientConfig|conversionReviewVersions)"
+        r"|versions\[\d+\]\.additionalPrinterColumns\[\d+\]\.JSONPath)"
+    ),
+    ("discovery.k8s.io/v1beta1", "EndpointSlice"): r"endpoints\[\d+\]\.topology",
+    ("extensions/v1beta1", "DaemonSet"): r"spec\.templateGeneration",
+    ("extensions/v1beta1", "Deployment"): r"spec\.rollbackTo",
+    ("extensions/v1beta1", "Ingress"): _OLD_INGRESS,
+    ("flowcontrol.apiserver.k8s.io/v1beta1", "PriorityLevelConfiguration"): r"spec\.limited\.assuredConcurrencyShares",
+    ("flowcontrol.apiserver.k8s.io/v1beta2", "PriorityLevelConfiguration"): r"spec\.limited\.assuredConcurrencyShares",
+    ("networking.k8s.io/v1beta1", "Ingress"): _OLD_INGRESS,
+    ("node.k8s.io/v1alpha1", "RuntimeClass"): "spec",
+}
+"""Paths of fields that are at an old version and not at v1."""
 _VERSIONS = _by_kind()
-_NONE: frozenset[str] = frozenset()
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def retired_versions(gvk: GroupVersionKind) -> frozenset[str]:
-    """The versions, as `group/version`, at which objects of a kind are recognized although none is served there."""
+def retired_versions(gvk: GroupVersionKind) -> Mapping[str, str]:
+    """The versions, as `group/version`, at which objects of a kind are recognized although none is served there.
+
+    With each what its paths match that v1 does not have, "" for none.
+    """
     versions = _VERSIONS.get(gvk.kind)
     if versions is None:
         return _NONE
     moved = _GROUP_OF_OLD.get(gvk.kind) == gvk.group
-    return frozenset(version for version in versions if moved or version.partition("/")[0] == gvk.group)
+    found = [version for version in versions if moved or version.partition("/")[0] == gvk.group]
+    return {version: _OLD_FIELDS.get((version, gvk.kind), "") for version in found}

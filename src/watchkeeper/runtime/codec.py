@@ -397,6 +397,8 @@ def _decode(
         obj = _complete(kind, parsed, unknown if strict else None, sent=sent)
     if expected.builtin:
         _check_convertible(kind, expected)
+    if unknown and (known := expected.retired.get(kind.gvk.api_version)):
+        unknown = [text for text in unknown if re.fullmatch(f'unknown field "(?:{known})"', text) is None]
     return Decoded(obj, kind, _strict_errors(kind, unknown, repeated) if strict else [])
 
 

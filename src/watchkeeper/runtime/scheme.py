@@ -7,7 +7,7 @@ through the hub. Objects are dicts that carry kind and apiVersion.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from watchkeeper.meta.field import go_quote
@@ -56,8 +56,11 @@ class Kind:
     """The field labels of this version and what the hub version calls them; None where they are the same."""
     warning: str = ""
     """Sent with every response at this version, such as a deprecation."""
-    retired: frozenset[str] = frozenset()
-    """Versions (`group/version`) that are served no more, at which an object of the kind is still recognized."""
+    retired: Mapping[str, str] = field(default_factory=dict)
+    """Versions (`group/version`) that are served no more, at which an object of the kind is still recognized.
+
+    With each a regular expression for the paths of the fields that are known at that version alone, "" for none.
+    """
     accepts: frozenset[str] = frozenset()
     """Those of them at which a request may carry the object, too."""
     specs: Specs | None = None

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from watchkeeper.apiextensions.schema.nodes import to_schema
 from watchkeeper.apiextensions.serving.version import CompiledVersion
 from watchkeeper.runtime.schema import Schema
 from watchkeeper.runtime.scheme import Kind
+
+_NO_VERSIONS: Mapping[str, str] = MappingProxyType({})
 
 
 class CustomKind(Kind):
@@ -23,7 +28,8 @@ class CustomKind(Kind):
         self.to_hub = self.from_hub = None
         self.warning = ""
         self.field_labels = None
-        self.retired = self.accepts = frozenset()
+        self.retired = _NO_VERSIONS
+        self.accepts = frozenset()
         self.specs = None
 
     @property
