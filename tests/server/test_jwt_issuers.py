@@ -275,11 +275,11 @@ def test_options_name_an_issuer(provider: Provider) -> None:
 )  # fmt: skip
 def test_options_that_do_not_go_together_are_refused(given: Any, problem: str) -> None:
     with pytest.raises(StartupError) as refused:
-        issuers_of(ServeOptions(data_dir=Path("d"), **given), "https://own")
+        issuers_of(ServeOptions(data_dir=Path("d"), **given))
     assert str(refused.value) == problem
 
 
 def test_without_options_there_are_no_issuers() -> None:
     options = ServeOptions(data_dir=Path("d"))
     check_oidc(options)
-    assert issuers_of(options, "https://own") is None
+    assert issuers_of(options) is None

@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from watchkeeper.server.server import ISSUER
+from watchkeeper.server.options import ISSUER
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 

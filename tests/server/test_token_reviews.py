@@ -6,12 +6,14 @@ import base64
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from watchkeeper.server.server import ISSUER
+from watchkeeper.server.errors import StartupError
+from watchkeeper.server.options import ISSUER
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle, RequestFailed
 
@@ -142,3 +144,53 @@ def test_what_is_about_to_go_counts_for_a_minute_yet(server: Handle, monkeypatch
     now = time.time()
     monkeypatch.setattr("watchkeeper.authn.service_account_tokens.time", SimpleNamespace(time=lambda: now + 62))
     assert reviewed(server, token, "b") == refused("service account default/leaving has been deleted")
+
+
+def test_issuers_follow_one_another_and_the_tokens_of_earlier_ones_are_taken(tmp_path: Path) -> None:
+    old, new = "https://old.example", "https://new.example"
+    kept = {"data_dir": tmp_path, "storage": f"sqlite:{tmp_path / 's.db'}"}
+    with Server(service_account_issuer=(old,), **kept) as server:
+        server.request("POST", f"{BASE}/serviceaccounts", {"metadata": {"name": "robot"}})
+        token = issued(server)
+        assert (claims_of(token)["iss"], claims_of(token)["aud"]) == (old, [old])
+    with Server(
+        service_account_issuer=(new, old), service_account_jwks_uri="https://keys.example/jwks", **kept
+    ) as server:
+        assert reviewed(server, token)["audiences"] == [old]
+        later = claims_of(issued(server))
+        assert (later["iss"], later["aud"]) == (new, [new, old])
+        found = server.request("GET", "/.well-known/openid-configuration")
+        assert (found["issuer"], found["jwks_uri"]) == (new, "https://keys.example/jwks")
+    with Server(service_account_issuer=(new,), api_audiences=("api", old), **kept) as server:
+        assert reviewed(server, token) == INVALID
+        assert claims_of(issued(server))["aud"] == ["api", old]
+
+
+@pytest.mark.parametrize(("extended", "seconds"), [(True, 365 * 24 * 3600), (False, 3607)])
+def test_tokens_that_are_mounted_into_pods_hold_for_a_year_unless_told_otherwise(extended: bool, seconds: int) -> None:
+    with Server(service_account_extend_token_expiration=extended) as server:
+        server.request("POST", f"{BASE}/serviceaccounts", {"metadata": {"name": "robot"}})
+        spec = {"serviceAccountName": "robot", "containers": [{"name": "c", "image": "i"}]}
+        server.request("POST", f"{BASE}/pods", {"metadata": {"name": "p"}, "spec": spec})
+        bound = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
+        claims = claims_of(issued(server, ISSUER, boundObjectRef=bound, expirationSeconds=3607))
+    assert claims["exp"] - claims["iat"] == seconds
+    assert ("warnafter" in claims["kubernetes.io"]) is extended
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"service_account_issuer": ()}, "service-account-issuer is a required flag"),
+        ({"service_account_issuer": ("",)}, "service-account-issuer should not be an empty string"),
+        ({"service_account_issuer": ("a", "a")}, 'service-account-issuer "a" is already specified'),
+        (
+            {"service_account_jwks_uri": "http://x"},
+            "service-account-jwks-uri requires https scheme, parsed as: http://x",
+        ),
+    ],
+)
+def test_issuers_that_cannot_be_meant_are_refused(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(StartupError) as refused_:
+        Server(**options).start()
+    assert str(refused_.value) == why

@@ -53,12 +53,26 @@ class Bound:
 class ServiceAccountTokens:
     """Signs and recognizes the tokens of one server's service accounts."""
 
-    def __init__(self, key: Callable[[], EllipticCurvePrivateKey], issuer: str, audiences: Sequence[str] = ()) -> None:
-        """`key` is called at the first use. `audiences` name this server; a token must carry one of them."""
+    def __init__(
+        self,
+        key: Callable[[], EllipticCurvePrivateKey],
+        issuer: str,
+        audiences: Sequence[str] = (),
+        *,
+        earlier_issuers: Sequence[str] = (),
+        extends: bool = True,
+    ) -> None:
+        """`key` is called at the first use. `audiences` name this server; a token must carry one of them.
+
+        Without any they are the issuer and the earlier ones, whose tokens are still taken. `extends`: whether those
+        hold for a year that are mounted into pods.
+        """
         self._key = key
         self._named = ""
+        self._extends = extends
         self.issuer = issuer
-        self.audiences = tuple(audiences) or (issuer,)
+        self._issuers = (issuer, *earlier_issuers, legacy_tokens.ISSUER)
+        self.audiences = tuple(audiences) or (issuer, *earlier_issuers)
         self.find: Find | None = None
         """Set once objects can be looked up; until then no token is recognized."""
         self.note_use: NoteUse | None = None
@@ -75,7 +89,8 @@ class ServiceAccountTokens:
 
         now = int(time.time())
         about: Claims = {"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}}
-        if seconds == _MOUNTED_SECONDS and bound is not None and bound.kind == "pod" and self._is_meant(audiences):
+        mounted = seconds == _MOUNTED_SECONDS and bound is not None and bound.kind == "pod"
+        if self._extends and mounted and self._is_meant(audiences):
             about["warnafter"] = now + seconds
             seconds = _EXTENDED_SECONDS
         if bound is not None:
@@ -160,7 +175,7 @@ class ServiceAccountTokens:
         try:
             token = _canonical(token)
             unverified = jwt.decode(token, options={"verify_signature": False})
-            if unverified.get("iss") not in (self.issuer, legacy_tokens.ISSUER):
+            if unverified.get("iss") not in self._issuers:
                 return None
             only: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "sub", "jti")}
             return jwt.decode(token, self._key().public_key(), algorithms=[ALGORITHM], options=only)

@@ -11,7 +11,14 @@ from watchkeeper.admission.pods import DEFAULT_TOLERATION_SECONDS
 from watchkeeper.meta.field import go_bool
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
 from watchkeeper.server.durations import seconds
-from watchkeeper.server.options import CONTROLLERS, DEFAULT_CONTROLLERS, DEFAULT_PORT, ServeOptions, default_data_dir
+from watchkeeper.server.options import (
+    CONTROLLERS,
+    DEFAULT_CONTROLLERS,
+    DEFAULT_PORT,
+    ISSUER,
+    ServeOptions,
+    default_data_dir,
+)
 from watchkeeper.server.tls_files import NamedPair, named_pair
 from watchkeeper.storage.compactor import DEFAULT_INTERVAL
 from watchkeeper.storage.interface import RESOURCE_PREFIX
@@ -207,6 +214,15 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--token-auth-file", 'further tokens, CSV: token,user,uid,"group1,group2"', kind=Path, metavar="FILE")
     a.add("--service-account-signing-key-file", "EC key of service account tokens, the same for all servers of a store",
           kind=Path, metavar="FILE")  # fmt: skip
+    a.add("--service-account-issuer", "what their tokens say to be issued by; may be given several times, the first for"
+          " new tokens, all being taken", kind=_one_text, default=(ISSUER,), metavar="ISSUER",
+          action=_Collected)  # fmt: skip
+    a.add("--api-audiences", "whom tokens have to be for (default: the issuers)", kind=_names, default=(),
+          metavar="LIST")  # fmt: skip
+    a.add("--service-account-jwks-uri", "where others read the keys of these tokens (default: at this server)",
+          default="", metavar="URL")  # fmt: skip
+    a.add_switch("--service-account-extend-token-expiration", "let tokens that are mounted into pods hold for a year",
+                 default=True)  # fmt: skip
     a.add("--service-cluster-ip-range", "networks that Services get addresses from, one per IP family", kind=_names,
           default=(DEFAULT_NETWORK,), metavar="CIDR")  # fmt: skip
     a.add("--service-node-port-range", "ports that Services get as node ports", metavar="RANGE",

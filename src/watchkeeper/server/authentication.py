@@ -53,14 +53,12 @@ def anonymous_requests(options: ServeOptions, configured: Anonymous | None) -> A
 class Issuers:
     """The issuers of a server, kept as the file says that names them."""
 
-    def __init__(
-        self, options: ServeOptions, own_issuer: str, server_id: str = "", clock: Clock = SYSTEM_CLOCK
-    ) -> None:
+    def __init__(self, options: ServeOptions, server_id: str = "", clock: Clock = SYSTEM_CLOCK) -> None:
         """`server_id`: what metrics call the server. Raises StartupError."""
         from watchkeeper.authn.jwt.authenticator import JwtAuthenticator
 
         self._file = options.authentication_config
-        self._own = own_issuer
+        self._own = options.service_account_issuer
         self._clock = clock
         self._server_id = server_id
         self._text = ""
@@ -183,12 +181,12 @@ def _digest(text: str) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" if text else ""
 
 
-def issuers_of(options: ServeOptions, own_issuer: str, server_id: str = "") -> Issuers | None:
+def issuers_of(options: ServeOptions, server_id: str = "") -> Issuers | None:
     """Whose tokens are taken besides the server's own; None where nothing is said of any. Raises StartupError."""
     check_oidc(options)
     if options.authentication_config is None and not options.oidc_issuer_url:
         return None
-    return Issuers(options, own_issuer, server_id)
+    return Issuers(options, server_id)
 
 
 def check_oidc(options: ServeOptions) -> None:
@@ -208,13 +206,13 @@ def check_oidc(options: ServeOptions) -> None:
         )
 
 
-def _judged(jwt: Any, own_issuer: str, algorithms: tuple[str, ...] | None) -> list[Issuer]:
+def _judged(jwt: Any, own_issuers: tuple[str, ...], algorithms: tuple[str, ...] | None) -> list[Issuer]:
     from watchkeeper.authn.jwt.issuer import ALGORITHMS, read_issuers
 
     for algorithm in algorithms or ():
         if algorithm not in ALGORITHMS:
             raise StartupError(f'oidc: unsupported signing alg: "{algorithm}"')
-    issuers, faults = read_issuers(jwt, (own_issuer,), algorithms or ALGORITHMS)
+    issuers, faults = read_issuers(jwt, own_issuers, algorithms or ALGORITHMS)
     if faults:
         raise StartupError(f"invalid authentication configuration: {aggregate(faults)}")
     return issuers

@@ -22,17 +22,18 @@ _CACHED = (b"cache-control", b"public, max-age=3600")
 class OpenID:
     """Answers `/.well-known/openid-configuration` and `/openid/v1/jwks`."""
 
-    def __init__(self, signer: ServiceAccountTokens, url: Callable[[], str]) -> None:
-        """`url` is how this server is reached; relying parties read the keys there."""
+    def __init__(self, signer: ServiceAccountTokens, url: Callable[[], str], keys_url: str = "") -> None:
+        """`url` is how this server is reached; relying parties read the keys there unless at `keys_url`."""
         self._signer = signer
         self._url = url
+        self._keys_url = keys_url
 
     def configuration(self, request: Request) -> Response:
         """Answer a GET. Raises a 405 and a 406."""
         _check(request, _JSON)
         found = {
             "issuer": self._signer.issuer,
-            "jwks_uri": self._url() + KEYS,
+            "jwks_uri": self._keys_url or self._url() + KEYS,
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": [ALGORITHM],

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watchkeeper.admission.pods import DEFAULT_TOLERATION_SECONDS
+from watchkeeper.meta.field import go_quote
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
 from watchkeeper.server.admission_choice import check_choice
 from watchkeeper.server.audit_options import check_audit
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from watchkeeper.apiextensions.declared.registry import Registry
 
 DEFAULT_PORT = 6443
+ISSUER = "https://kubernetes.default.svc.cluster.local"
+"""What tokens of service accounts say to be issued by unless told otherwise."""
 DEFAULT_CONTROLLERS = ("namespace", "garbage-collector")
 CONTROLLERS = (
     *DEFAULT_CONTROLLERS,
@@ -126,6 +129,14 @@ class ServeOptions:
     token_auth_file: Path | None = None
     service_account_signing_key_file: Path | None = None
     """The key of service account tokens, which servers on one store share; None is one of this server's own."""
+    service_account_issuer: tuple[str, ...] = (ISSUER,)
+    """What the tokens of service accounts say to be issued by: the first is what new ones say, all are taken."""
+    api_audiences: tuple[str, ...] = ()
+    """Whom tokens have to be for; () is the issuers."""
+    service_account_jwks_uri: str = ""
+    """Where others read the keys of these tokens; "" is at this server."""
+    service_account_extend_token_expiration: bool = True
+    """Whether tokens that are mounted into pods hold for a year."""
     anonymous_auth: bool = True
     """Whether requests without credentials are `system:anonymous`; with `AlwaysAllow` only where TLS is not served."""
     authentication_config: Path | None = None
@@ -263,6 +274,7 @@ class ServeOptions:
             self.tls_cert or self.client_ca or self.requestheader_client_ca_file or self.tls_sni_cert_key
         ):
             raise StartupError("--insecure-http leaves no room for certificates")
+        self._check_issuers()
         tls_protocol(self.tls_min_version, self.tls_cipher_suites)
         if (self.proxy_client_cert_file is None) != (self.proxy_client_key_file is None):
             raise StartupError("--proxy-client-cert-file and --proxy-client-key-file go together")
@@ -308,6 +320,18 @@ class ServeOptions:
                 raise StartupError(f"{flag} {limit} is negative; 0 is no limit")
         if self.compaction_interval < 0:
             raise StartupError(f"--compaction-interval {self.compaction_interval:g} is negative")
+
+    def _check_issuers(self) -> None:
+        if not self.service_account_issuer:
+            raise StartupError("service-account-issuer is a required flag")
+        for number, issuer in enumerate(self.service_account_issuer):
+            if not issuer:
+                raise StartupError("service-account-issuer should not be an empty string")
+            if issuer in self.service_account_issuer[:number]:
+                raise StartupError(f"service-account-issuer {go_quote(issuer)} is already specified")
+        keys = self.service_account_jwks_uri
+        if keys and not keys.lower().startswith("https://"):
+            raise StartupError(f"service-account-jwks-uri requires https scheme, parsed as: {keys}")
 
     @property
     def kubeconfig_path(self) -> Path:

@@ -94,7 +94,6 @@ _OWN_SERVICE_SECONDS = 10.0
 
 _ITSELF = User(LOOPBACK.name, groups=(SYSTEM_MASTERS,))
 
-ISSUER = "https://kubernetes.default.svc.cluster.local"
 """Who issues service account tokens, and the audience that they are for unless they say otherwise."""
 
 
@@ -191,11 +190,16 @@ class Server:
         self._undo.append(("storage", self.storage.close))
         await open_factory(self.storage)
         authorizer = self._authorizer()
+        issuer, *earlier_issuers = options.service_account_issuer
         signer = ServiceAccountTokens(
-            service_account_key(options.data_dir, options.service_account_signing_key_file), ISSUER
+            service_account_key(options.data_dir, options.service_account_signing_key_file),
+            issuer,
+            options.api_audiences,
+            earlier_issuers=earlier_issuers,
+            extends=options.service_account_extend_token_expiration,
         )
         tokens = [*self.extensions.tokens, signer, StaticTokens({self._own_token: _ITSELF})]
-        issuers = issuers_of(options, ISSUER, server_id(socket.gethostname().lower(), self.urls[0]))
+        issuers = issuers_of(options, server_id(socket.gethostname().lower(), self.urls[0]))
         if issuers is not None:
             self.metrics.add(issuers.collect)
             tokens.append(issuers.authenticator)
@@ -487,7 +491,7 @@ class Server:
             filters.insert(filters.index(authentication) + 1, auditing)
         if options.strict_transport_security_directives:
             filters.insert(0, StrictTransport(options.strict_transport_security_directives))
-        paths, prefixes = self._paths(OpenID(signer, lambda: self.urls[0]))
+        paths, prefixes = self._paths(OpenID(signer, lambda: self.urls[0], options.service_account_jwks_uri))
         router = Router(self.assembly.served)
         self.metrics.add(router.deprecated.collect)
         return App(
