@@ -377,6 +377,35 @@ def with_change(request: dict[str, Any], **changed: Any) -> dict[str, Any]:
     return response
 
 
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("", 500),
+        ("?resourceVersion=0", 429),
+        ("?resourceVersion=1&resourceVersionMatch=NotOlderThan", 429),
+        ("?resourceVersion=0&limit=1", 500),
+        ("?resourceVersion=0&limit=1&labelSelector=!x", 429),
+        ("?resourceVersion={now}&resourceVersionMatch=Exact", 500),
+    ],
+)
+def test_who_could_do_with_an_earlier_list_is_told_to_come_back_when_objects_can_be_converted(
+    api: Any, kit: Any, hook: Hook, query: str, status: int
+) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    api.call("POST", one, api.widget("a", {"name": "A B"}))
+    now = api.call("GET", one).body["metadata"]["resourceVersion"]
+    hook.answer = lambda r: {**convert(r), "result": {"status": "Failure", "message": "cannot"}}
+    refused = api.call("GET", f"{api.path('v2')}{query.format(now=now)}")
+    why = f"conversion webhook for {api.group}/v1, Kind=Widget failed: cannot"
+    assert refused.status == status
+    if status == 500:
+        assert refused.body["message"] == why
+    else:
+        gvk = f"{api.group}/v2, Kind=Widget"
+        assert refused.body["message"] == f"storage is (re)initializing: failed to list {gvk}: {why}"
+        assert (refused.body["reason"], refused.body["details"]) == ("TooManyRequests", {"retryAfterSeconds": 1})
+
+
 def with_metadata(request: dict[str, Any], **changed: Any) -> dict[str, Any]:
     """Converted, and with other metadata."""
     metadata = request["objects"][0]["metadata"]

@@ -17,7 +17,7 @@ from watchkeeper.apiextensions.conversion.interface import Converter
 from watchkeeper.apiextensions.schema.embedded import CoercionError
 from watchkeeper.apiextensions.serving.codec import GoNumbersCodec
 from watchkeeper.apiextensions.serving.version import CompiledVersion
-from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.errors import ApiError, too_many_requests
 from watchkeeper.storage.codec import SelectableFields
 from watchkeeper.storage.interface import (
     DeleteOptions,
@@ -25,6 +25,7 @@ from watchkeeper.storage.interface import (
     Interface,
     ListOptions,
     ListResult,
+    Match,
     Stats,
     StoredObject,
     UpdateFunc,
@@ -43,6 +44,7 @@ KEPT_BYTES = 32 << 20
 """How much of what webhooks made is kept for each version."""
 _AROUND = 900
 """Bytes that keeping an object takes besides its text: keys, attributes and what holds them together."""
+_RETRY_SECONDS = 1
 _ALWAYS_KNOWN = frozenset({"metadata.name", "metadata.namespace"})
 
 
@@ -53,6 +55,13 @@ def _without_version(obj: Object) -> Object:
         kept = {name: value for name, value in metadata.items() if name != "resourceVersion"}
         return {**obj, "metadata": kept}
     return obj
+
+
+def _asks_cache(options: ListOptions) -> bool:
+    """Whether the reference answers a list from a cache only, however long that takes to be there."""
+    if not options.resource_version or options.match is Match.EXACT:
+        return False
+    return not options.limit or not options.predicate.is_empty()
 
 
 class KeptObjects:
@@ -250,10 +259,23 @@ class VersionedStorage:
                 resource_version=options.resource_version, match=options.match, predicate=base_predicate
             )
         found = await self.base.get_list(prefix, asked)
-        items = await self.show(found.items)
+        try:
+            items = await self.show(found.items)
+        except ApiError as error:
+            if _asks_cache(options):
+                raise self._not_ready(error) from error
+            raise
         if after is not None:
             items = [item for item in items if after(item)]
         return ListResult(items, found.resource_version, found.continue_token, found.remaining)
+
+    def _not_ready(self, error: ApiError) -> ApiError:
+        """What who can do with an earlier state is told: the reference fills a cache for each version with all objects.
+
+        As long as one of them cannot be converted, that is not there.
+        """
+        why = f"failed to list {self._shown.gvk}: {error.message}"
+        return too_many_requests(f"storage is (re)initializing: {why}", _RETRY_SECONDS)
 
     def _split(self, predicate: SelectionPredicate) -> tuple[SelectionPredicate, Callable[[StoredObject], bool] | None]:
         """What the storage beneath can select by, and what is left to be asked of converted objects."""
