@@ -14,6 +14,7 @@ from watchkeeper.authz.interface import Authorizer
 from watchkeeper.endpoints.encodings import Encodings
 from watchkeeper.endpoints.response import PathHandler
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.runtime.raw_json import Path, raw_paths
 from watchkeeper.runtime.scheme import Kind, Scheme
 from watchkeeper.storage.interface import Watcher
 
@@ -112,6 +113,8 @@ class Scope:
     """Whether there are Tables of it: of what can be listed, its status and its scale."""
     shares_parts: bool = field(init=False)
     """Whether a patched object may share parts with the object before (`KindBehavior.shares_parts`)."""
+    raw_paths: tuple[Path, ...] = field(init=False)
+    """Where bodies have raw objects, whose texts count."""
 
     def __post_init__(self) -> None:
         self.namespaced = self.info.namespaced
@@ -123,7 +126,8 @@ class Scope:
             self.tables = self.behavior.status_has_table
         else:
             self.tables = self.subresource == "scale" if self.subresource else "list" in self.verbs
-        self.shares_parts = self.behavior.shares_parts and not self.subresource and self.is_hub
+        self.raw_paths = raw_paths(self.kind.schema) if self.kind.builtin else ()
+        self.shares_parts = self.behavior.shares_parts and not self.subresource and self.is_hub and not self.raw_paths
 
     def __repr__(self) -> str:
         path = f"{self.info.gvr.resource}/{self.subresource}" if self.subresource else self.info.gvr.resource

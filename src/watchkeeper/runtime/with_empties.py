@@ -14,6 +14,8 @@ from typing import Any
 
 import orjson
 
+from watchkeeper.runtime.raw_json import RawJson
+
 
 class WithEmpties(dict[str, Any]):
     """A struct of which some fields were sent as empty lists or maps.
@@ -135,6 +137,8 @@ def as_shown(value: Any) -> Any:
 def _shown(value: Any) -> Any:
     if isinstance(value, WithEmpties):
         value = value.shown()
+    elif isinstance(value, RawJson):
+        value = dict(value)
     if value.__class__ is dict:
         return {name: _shown(each) for name, each in value.items()}
     return [_shown(each) for each in value] if value.__class__ is list else value

@@ -10,11 +10,13 @@ from watchkeeper.apis.protobuf import object_of
 from watchkeeper.apis.stored_versions import current_form, takes_defaults
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.builtin import StorageSpec
+from watchkeeper.runtime.raw_json import raw_paths
 from watchkeeper.runtime.scheme import Scheme, gvk_of
 from watchkeeper.storage.codec import JsonCodec
 from watchkeeper.storage.factory import StorageFactory
 from watchkeeper.storage.filling_codec import FillingCodec
 from watchkeeper.storage.interface import Interface, ObjectCodec, StoredObject
+from watchkeeper.storage.raw_codec import RawCodec
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +41,13 @@ class ResourceStorage:
         behavior = spec.behavior
         options: dict[str, Any] = {"decode_old": self._decode_old(spec), "protobuf": object_of}
         filled = behavior.extra.get("filled_ends")
-        codec = (
-            JsonCodec(spec.kind, behavior.selectable_fields, **options)
-            if filled is None
-            else FillingCodec(spec.kind, behavior.selectable_fields, stored=filled[0], shown=filled[1], **options)
-        )
+        raw = raw_paths(self._scheme.kind(spec.kind).schema)
+        if filled is not None:
+            options |= {"stored": filled[0], "shown": filled[1]}
+        elif raw:
+            options["raw_paths"] = raw
+        kind_of_codec = RawCodec if raw else JsonCodec if filled is None else FillingCodec
+        codec = kind_of_codec(spec.kind, behavior.selectable_fields, **options)
         fields = (behavior.trigger_field,) if behavior.trigger_field else ()
         return self._factory.storage(spec.resource, codec, index_fields=fields)
 

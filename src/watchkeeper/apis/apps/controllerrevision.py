@@ -12,6 +12,7 @@ from watchkeeper.apis.validation.metadata import IMMUTABLE, validate_builtin_obj
 from watchkeeper.apis.validation.numbers import validate_nonnegative
 from watchkeeper.meta.field import FieldError, in_declared_order, invalid, required
 from watchkeeper.meta.gvk import GroupKind
+from watchkeeper.runtime.raw_json import RawJson
 
 Object = dict[str, Any]
 
@@ -31,13 +32,14 @@ def _validate_update(new: Object, old: Object) -> list[FieldError]:
     errors += validate_nonnegative(new.get("revision"), "revision")
     data = new.get("data")
     if _written(data) != _written(old.get("data")):
-        errors.append(invalid("data", in_declared_order(data), IMMUTABLE))
+        shown = orjson.loads(data.text) if isinstance(data, RawJson) else in_declared_order(data)
+        errors.append(invalid("data", shown, IMMUTABLE))
     return errors
 
 
 def _written(data: Any) -> bytes:
     """JSON of any value: data is compared as it is written, so that 1 and 1.0 are not the same."""
-    return orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
+    return data.text.encode() if isinstance(data, RawJson) else orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
 
 
 def _cells(revision: Object, now: float) -> list[Any]:

@@ -15,6 +15,7 @@ from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.request.request import Request
 from watchkeeper.runtime.codec import check_strict, check_version, decode_body, decode_options, unrecognized
 from watchkeeper.runtime.protobuf import ProtobufError, read_envelope
+from watchkeeper.runtime.raw_json import mark, mark_as_written, sorted_text
 from watchkeeper.runtime.strict import warnings_of
 
 Object = dict[str, Any]
@@ -62,6 +63,11 @@ def _read_object(request: Request, scope: Scope, body: bytes, media_type: str, p
         for text in warnings_of(decoded.errors):
             request.warn(text)
     check_version(decoded, scope.kind)
+    if scope.raw_paths:
+        if media_type == YAML:
+            mark(decoded.obj, scope.raw_paths, sorted_text)
+        else:
+            mark_as_written(decoded.obj, scope.raw_paths, body.decode())
     return decoded.obj
 
 

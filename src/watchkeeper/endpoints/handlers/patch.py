@@ -28,6 +28,7 @@ from watchkeeper.runtime.go_order import in_go_order
 from watchkeeper.runtime.managedfields.field_set import all_ordered
 from watchkeeper.runtime.patch import JsonPatch, StrategicPatch, outcome_in_order, outcome_text
 from watchkeeper.runtime.patch.unstructured import mismatch
+from watchkeeper.runtime.raw_json import mark, patched_text, sorted_text, unmark
 from watchkeeper.runtime.schema import Schema
 from watchkeeper.runtime.scheme import DecodeError
 from watchkeeper.runtime.strict import in_path_order, strict_text, warnings_of
@@ -159,6 +160,9 @@ class _Merge(_Patch):
         scope = self.scope
         live = current.data()
         new = self._beside(live, current) if scope.shares_parts else self._apart(current)
+        if scope.raw_paths:
+            strategic = isinstance(self.document, StrategicPatch)
+            mark(new, scope.raw_paths, sorted_text if strategic else patched_text(live, scope.raw_paths))
         if scope.field_manager is not None:
             new = scope.field_manager.update(live, new, self.manager)
         if scope.shares_parts:
@@ -176,6 +180,7 @@ class _Merge(_Patch):
     def _versioned(self, current: StoredObject) -> Object:
         """The current state at the version of the request, to be changed freely."""
         scope, obj = self.scope, current.data()
+        unmark(obj, scope.raw_paths)
         return obj if scope.is_hub else scope.services.scheme.convert(obj, scope.kind.gvk)
 
     def _beside(self, live: Object, current: StoredObject) -> Object:
@@ -381,8 +386,16 @@ class _Apply(_Patch):
 
     def patched(self, current: StoredObject) -> tuple[Object, Object]:
         """The live object with the configuration merged in."""
-        live = current.data()
-        return live, self._apply(current.data())
+        live, paths = current.data(), self.scope.raw_paths
+        merged = self._apply(current.data())
+        if paths and _but_owners(merged) != _but_owners(live):  # else nobody has taken the object apart
+            mark(merged, paths, sorted_text)
+        return live, merged
+
+
+def _but_owners(obj: Object) -> Object:
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+    return {**obj, "metadata": metadata}
 
 
 def _as_go_has_it(obj: Object, schema: Schema) -> Object:
