@@ -26,6 +26,15 @@ def apply(api: Any, path: str, body: dict[str, Any], manager: str, **more: str) 
     return api.call("PATCH", f"{path}?{query}", body, APPLY)
 
 
+def test_what_is_moved_to_where_less_is_known_is_lost_to_its_owner(api: Any, kit: Any) -> None:
+    path = api.install(kit.version(spec=kit.obj(a=kit.obj(x=WHOLE, y=WHOLE), b=kit.obj(x=WHOLE))))
+    apply(api, f"{path}/a", api.widget("a", {"a": {"x": 1, "y": 2}}), "one")
+    move = [{"op": "move", "from": "/spec/a", "path": "/spec/b"}]
+    moved = api.call("PATCH", f"{path}/a?fieldManager=editor", move, "application/json-patch+json")
+    assert moved.body["spec"] == {"b": {"x": 1}}
+    assert owners(moved) == {"editor Update v1": {"f:spec": {"f:b": {".": {}, "f:x": {}}}}}
+
+
 def test_owners_at_one_version_keep_their_fields_when_others_write_at_another(api: Any, kit: Any) -> None:
     spec = kit.obj(size=WHOLE, note=TEXT)
     path = api.install(kit.version("v1", spec), kit.version("v2", spec, storage=False))

@@ -41,6 +41,13 @@ def test_operations_run_in_order_each_on_what_the_one_before_left() -> None:
     assert outcome == {"data": {"k": "2", "new": "n", "copied": "2", "moved": "o"}}
 
 
+def test_what_is_moved_is_not_shared_with_the_document_before() -> None:
+    before: dict[str, Any] = {"a": {"list": [{"x": 1}]}, "b": {}}
+    outcome = apply(before, {"op": "move", "from": "/a/list", "path": "/b/list"})
+    outcome["b"]["list"][0]["x"] = 2
+    assert before == {"a": {"list": [{"x": 1}]}, "b": {}}
+
+
 @pytest.mark.parametrize(
     "operation",
     [

@@ -148,6 +148,13 @@ class JsonPatch:
         return holder.root
 
 
+def _apart(value: Any) -> Any:
+    """A value that shares no object or list with the one given."""
+    if isinstance(value, dict):
+        return {name: _apart(member) for name, member in value.items()}
+    return [_apart(item) for item in value] if isinstance(value, list) else value
+
+
 def _first(errors: Iterable[str]) -> list[str]:
     """As many strict errors as are reported, each once."""
     return list(islice(dict.fromkeys(errors), MAX_STRICT_ERRORS))
@@ -310,7 +317,8 @@ class _Document:
         if place is None:
             raise PatchError(f"move operation does not apply: doc is missing destination path: {path}: {_MISSING}")
         try:
-            self._insert(*place, value)
+            # Where it comes to it is decoded in place as something else, and who has the document before has it still.
+            self._insert(*place, _apart(value))
         except _Wrong as problem:
             raise PatchError(f"error in move for path: '{path}': {problem}") from None
 
