@@ -42,7 +42,7 @@ class InvalidResourceVersion(InvalidRequest):
 
 
 class TooLargeResourceVersion(StorageError):
-    """The version asked for has not been reached in time. Ask again after `retry_after` seconds."""
+    """The version asked for has not been reached in time. Ask again after `retry_after` seconds, 0 if nobody knows."""
 
     def __init__(self, requested: int, current: int, retry_after: int = 1) -> None:
         super().__init__(f"Too large resource version: {requested}, current: {current}")

@@ -39,7 +39,7 @@ class Lister:
         while True:
             result = await self._read(prefix, start, page, revision, plan, options)
             if plan.minimum > result.revision:
-                raise TooLargeResourceVersion(plan.minimum, result.revision)
+                raise TooLargeResourceVersion(plan.minimum, result.revision, 0)
             revision = revision or result.revision
             more = await collected.take(result)
             if not more or options.limit <= 0 or collected.full:
@@ -71,7 +71,9 @@ class Lister:
                 counted=options.predicate.is_empty(),  # who selects is not told how many remain
             )
         except kv_errors.FutureRevision as e:
-            raise TooLargeResourceVersion(revision, e.current_revision) from e
+            # etcd does not say how far it is when it refuses a revision.
+            current = e.current_revision or await self._current_revision()
+            raise TooLargeResourceVersion(revision, current, 0) from e
         except kv_errors.Compacted as e:
             if options.continue_token:
                 token = continue_token.encode(start, prefix, continue_token.LATEST)
@@ -79,6 +81,12 @@ class Lister:
             raise translate(e, prefix) from e
         except kv_errors.KVError as e:
             raise translate(e, prefix) from e
+
+    async def _current_revision(self) -> int:
+        try:
+            return await self._kv.current_revision()
+        except kv_errors.KVError as error:
+            raise translate(error) from error
 
 
 class _Collected:

@@ -81,7 +81,7 @@ class Store:
         except kv_errors.KVError as e:
             raise translate(e, key) from e
         if minimum > result.revision:
-            raise TooLargeResourceVersion(minimum, result.revision)
+            raise TooLargeResourceVersion(minimum, result.revision, 0)
         kv = result.kv
         if kv is None:
             raise KeyNotFound(f"key not found: {key}", key)

@@ -189,8 +189,10 @@ async def a_version_elsewhere_can_be_listed_exactly(rig: Rig) -> None:
 async def a_version_that_is_not_reached_is_too_large_for_a_list(rig: Rig) -> None:
     await fill(rig, "a/x")
     for match in (Match.UNSET, NOT_OLDER, EXACT):
-        with raises(TooLargeResourceVersion):
+        with raises(TooLargeResourceVersion) as e:
             await rig.storage.get_list(ROOT, ListOptions(resource_version="1000000000", match=match))
+        assert e.value.current > 0
+        assert e.value.retry_after in (0, 1), "a cache knows when to ask again, a database does not"
 
 
 @case

@@ -71,7 +71,7 @@ async def a_version_that_is_not_reached_is_too_large(rig: Rig) -> None:
     with raises(TooLargeResourceVersion) as e:
         await rig.storage.get(key("x"), resource_version="1000000000")
     assert str(e.value).startswith("Too large resource version: 1000000000, current: ")
-    assert e.value.retry_after == 1
+    assert e.value.retry_after in (0, 1), "a cache knows when to ask again, a database does not"
 
 
 @case
