@@ -124,7 +124,11 @@ def test_slices_leave_out_what_is_not_there_yet() -> None:
         "attributes": {"model": {"string": "x", "strings": ["y"], "ints": [1]}},
         "nodeAllocatableResourceMappings": {"cpu": {}},
     }
-    assert created(published(device))["spec"]["devices"] == [{"name": "d", "attributes": {"model": {"string": "x"}}}]
+    old = created(published(device))
+    assert old["spec"]["devices"] == [{"name": "d", "attributes": {"model": {"string": "x"}}}]
+    written = update(old, published(device)).obj
+    assert (written["spec"], written["metadata"]["generation"]) == (old["spec"], 2)
+    assert update(old, published(old["spec"]["devices"][0])).obj["metadata"]["generation"] == 1
 
 
 def test_classes_count_changes() -> None:

@@ -28,13 +28,25 @@ def default_slice(published: Object) -> None:
                 taint["timeAdded"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _drop_alpha_fields(published: Object) -> None:
-    """Attributes that are lists, and mappings to resources of nodes, are not there yet."""
+def _drop_alpha_fields(published: Object) -> bool:
+    """Attributes that are lists, and mappings to resources of nodes, are not there yet. Whether there were any."""
+    dropped = False
     for device in (published.get("spec") or {}).get("devices") or ():
-        device.pop("nodeAllocatableResourceMappings", None)
+        dropped |= bool(device.pop("nodeAllocatableResourceMappings", None))
         for attribute in (device.get("attributes") or {}).values():
             for name in _LISTS:
-                attribute.pop(name, None)
+                dropped |= bool(attribute.pop(name, None))
+    return dropped
+
+
+def _prepare_slice(published: Object) -> None:
+    _drop_alpha_fields(published)
+
+
+def _prepare_changed_slice(new: Object, old: Object) -> None:
+    """What is dropped counts as a change all the same."""
+    if _drop_alpha_fields(new):
+        new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
 
 def _selectable_fields(published: Object) -> Mapping[str, str]:
@@ -83,8 +95,8 @@ BEHAVIORS = [
     class_behavior(unchecked),
     KindBehavior(
         kind=GroupKind(_GROUP, "ResourceSlice"),
-        prepare_for_create=_drop_alpha_fields,
-        prepare_for_update=lambda new, _old: _drop_alpha_fields(new),
+        prepare_for_create=_prepare_slice,
+        prepare_for_update=_prepare_changed_slice,
         validate=lambda published: validate_slice_spec(published.get("spec") or {}, None),
         validate_update=lambda new, old: validate_slice_spec(new.get("spec") or {}, old.get("spec") or {}),
         warnings_on_create=_slice_warnings,
