@@ -87,7 +87,7 @@ def test_every_reference_leads_somewhere(openapi: OpenAPI, v2: Any) -> None:
     for path in orjson.loads(openapi.v3_index().body)["paths"]:
         found = asyncio.run(openapi.v3(path))
         assert found is not None
-        schemas = orjson.loads(found.body)["components"]["schemas"]
+        schemas = orjson.loads(found.body)["components"].get("schemas", {})
         assert references(found.body, "components/schemas") <= schemas.keys(), path
 
 

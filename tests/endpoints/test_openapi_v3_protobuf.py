@@ -115,6 +115,13 @@ def test_it_names_the_same_paths_and_schemas(openapi: OpenAPI, path: str) -> Non
     assert security["value"]["scheme"] == {"type": "apiKey", "name": "authorization", "in": "header"}
 
 
+def test_a_document_that_needs_no_schemas_has_none(openapi: OpenAPI) -> None:
+    as_json = asyncio.run(openapi.v3("openid/v1/jwks"))
+    assert as_json is not None
+    assert list(orjson.loads(as_json.body)["components"]) == ["securitySchemes"]
+    assert list(read(openapi, "openid/v1/jwks")["components"]) == ["securitySchemes"]
+
+
 def test_it_has_the_hash_of_the_document_in_json(openapi: OpenAPI) -> None:
     made = asyncio.run(openapi.v3_protobuf("apis/apps/v1"))
     assert made is not None

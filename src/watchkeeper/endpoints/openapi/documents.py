@@ -243,12 +243,13 @@ class OpenAPI:
         if form is V3_PROTOBUF:
             pieces = gnostic_v3.document_pieces(start, paths, schemas, others)
         else:
+            named = [b'"schemas":{', *_with_commas(schemas), b"}," if others else b"}"] if schemas else []
             pieces = [
                 orjson.dumps(start)[:-1] + b',"paths":{',
                 *_with_commas(paths),
-                b'},"components":{"schemas":{',
-                *_with_commas(schemas),
-                (b"}," if others else b"}") + orjson.dumps(others)[1:] + b"}",
+                b'},"components":{',
+                *named,
+                orjson.dumps(others)[1:] + b"}",
             ]
         return Document(tuple(pieces), self._hash(path))
 

@@ -47,7 +47,7 @@ def document_pieces(
     before: Mapping[str, Any], paths: Sequence[bytes], schemas: Sequence[bytes], components: Mapping[str, Any]
 ) -> list[bytes]:
     """A document, to be joined; `before` is what comes before its paths, `components` the other components."""
-    schemas_start = start(1, sum(map(len, schemas)))
+    schemas_start = start(1, sum(map(len, schemas))) if schemas else b""
     others = fields(_COMPONENTS, components, 10)
     return [
         fields(_DOCUMENT, before, 9),
