@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from watchkeeper.server.files import write_private
 
-RSA_KEY = rsa.generate_private_key(65537, 2048).private_bytes(
+ED25519_KEY = ed25519.Ed25519PrivateKey.generate().private_bytes(
     serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
 )
 
@@ -164,18 +164,28 @@ def test_a_damaged_data_file_is_one_clear_line(tmp_path):
     assert line.startswith("watchkeeper: ")
 
 
-@pytest.mark.parametrize("content", [b"no key", RSA_KEY])
-def test_a_signing_key_of_another_kind_is_one_clear_line(tmp_path, content):
+NO_PRIVATE_KEY = "data does not contain a valid RSA or ECDSA private key"
+
+
+@pytest.mark.parametrize("content", [b"no key", ED25519_KEY])
+@pytest.mark.parametrize(
+    ("flag", "text"),
+    [
+        ("--service-account-signing-key-file", NO_PRIVATE_KEY),
+        ("--service-account-key-file", "data does not contain any valid RSA or ECDSA public keys"),
+    ],
+)
+def test_a_file_without_a_key_of_the_right_kind_is_one_clear_line(tmp_path, content, flag, text):
     key = tmp_path / "sa.key"
     key.write_bytes(content)
-    line = fails(tmp_path, "--service-account-signing-key-file", str(key))
-    assert line == f"watchkeeper: --service-account-signing-key-file {key}: it holds no elliptic curve key"
+    assert fails(tmp_path, flag, str(key)) == f"watchkeeper: {flag} {key}: {text}"
+    assert fails(tmp_path, flag, "absent") == f"watchkeeper: {flag} absent: No such file or directory"
 
 
 def test_a_signing_key_of_its_own_that_is_spoilt_is_one_clear_line(tmp_path):
     key = tmp_path / "service-account.key"
     key.write_bytes(b"")
-    assert fails(tmp_path) == f"watchkeeper: {key}: it holds no elliptic curve key"
+    assert fails(tmp_path) == f"watchkeeper: {key}: {NO_PRIVATE_KEY}"
     assert key.read_bytes() == b""
 
 

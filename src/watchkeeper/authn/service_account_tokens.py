@@ -7,8 +7,8 @@ exists and has the same uid. Tokens of old, which stand in Secrets, are recogniz
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime
-import hashlib
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,13 +23,13 @@ from watchkeeper.meta.field import go_quote
 from watchkeeper.request.user import User
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from watchkeeper.authn.service_account_keys import TokenKeys, VerifyingKey
 
 Claims = dict[str, Any]
-ALGORITHM = "ES256"
 _BOUND = (("pod", "pods"), ("secret", "secrets"), ("node", "nodes"))
 _AUDITED = "authentication.k8s.io/"
 _INVALIDATED = "service account token has been invalidated"
+_ONLY_SIGNATURE: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "sub", "jti")}
 _WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
 _MOUNTED_SECONDS = 3607
 """What kubelets ask for without being told otherwise: an hour, recognizable by the seconds."""
@@ -55,20 +55,19 @@ class ServiceAccountTokens:
 
     def __init__(
         self,
-        key: Callable[[], EllipticCurvePrivateKey],
+        keys: Callable[[], TokenKeys],
         issuer: str,
         audiences: Sequence[str] = (),
         *,
         earlier_issuers: Sequence[str] = (),
         extends: bool = True,
     ) -> None:
-        """`key` is called at the first use. `audiences` name this server; a token must carry one of them.
+        """`keys` is called at the first use. `audiences` name this server; a token must carry one of them.
 
         Without any they are the issuer and the earlier ones, whose tokens are still taken. `extends`: whether those
         hold for a year that are mounted into pods.
         """
-        self._key = key
-        self._named = ""
+        self._keys = keys
         self._extends = extends
         self.issuer = issuer
         self._issuers = (issuer, *earlier_issuers, legacy_tokens.ISSUER)
@@ -107,27 +106,17 @@ class ServiceAccountTokens:
             "kubernetes.io": about,
             "sub": username(namespace, name),
         }
-        return jwt.encode(claims, self._key(), algorithm=ALGORITHM, headers={"kid": self._key_id(), "typ": None})
+        keys = self._keys()
+        headers = {"kid": keys.own.name, "typ": None}
+        return jwt.encode(claims, keys.signing, algorithm=keys.own.algorithm, headers=headers)
 
     def _is_meant(self, audiences: Sequence[str]) -> bool:
         """Whether a token is for this server alone."""
         return set(audiences) <= set(self.audiences)
 
-    def public_jwk(self) -> dict[str, Any]:
-        """The key to verify tokens with, as a JSON Web Key (RFC 7517)."""
-        from jwt.algorithms import ECAlgorithm
-
-        about = {"use": "sig", "kid": self._key_id(), "alg": ALGORITHM}
-        return about | ECAlgorithm.to_jwk(self._key().public_key(), as_dict=True)
-
-    def _key_id(self) -> str:
-        """The key's name in headers of tokens: a digest of the public key, as kube-apiserver names keys."""
-        if not self._named:
-            from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-            encoded = self._key().public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-            self._named = base64.urlsafe_b64encode(hashlib.sha256(encoded).digest()).rstrip(b"=").decode()
-        return self._named
+    def verifying_keys(self) -> tuple[VerifyingKey, ...]:
+        """What tokens are recognized by, for others who want to recognize them."""
+        return self._keys().verifying
 
     def authenticate_token(self, token: str) -> Awaitable[User | None] | None:
         """The service account, None when it is no token of this issuer. Raises InvalidToken, perhaps when awaited."""
@@ -174,15 +163,18 @@ class ServiceAccountTokens:
 
         try:
             token = _canonical(token)
-            unverified = jwt.decode(token, options={"verify_signature": False})
-            if unverified.get("iss") not in self._issuers:
+            unverified = jwt.decode_complete(token, options={"verify_signature": False})
+            if unverified["payload"].get("iss") not in self._issuers:
                 return None
-            only: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "sub", "jti")}
-            return jwt.decode(token, self._key().public_key(), algorithms=[ALGORITHM], options=only)
-        except (jwt.InvalidSignatureError, jwt.InvalidAlgorithmError) as error:
-            raise InvalidToken(_WRONG_SIGNATURE) from error
+            candidates = self._keys().find(unverified["header"].get("kid") or "")
+            if not candidates:
+                raise InvalidToken("invalid signature, no keys found")
+            for key in candidates:
+                with contextlib.suppress(jwt.InvalidSignatureError, jwt.InvalidAlgorithmError):
+                    return jwt.decode(token, key.key, algorithms=key.algorithms, options=_ONLY_SIGNATURE)
         except (ValueError, jwt.PyJWTError):
             return None
+        raise InvalidToken(_WRONG_SIGNATURE)
 
     async def _account(self, claims: Claims) -> User:
         """The account that claims are about, if all that they are bound to is still there. Raises InvalidToken."""

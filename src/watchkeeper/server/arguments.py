@@ -162,6 +162,10 @@ def _one_text(text: str) -> tuple[str, ...]:
     return (text,) if text else ()
 
 
+def _paths(text: str) -> tuple[Path, ...]:
+    return tuple(map(Path, _names(text)))
+
+
 def _required_claim(text: str) -> tuple[str, ...]:
     if "=" not in text:
         raise ValueError(f"malformed pair, expect string=string: {text}")
@@ -212,8 +216,10 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--admin-token", "bearer token of the administrator (default: made once and kept)", default="",
           metavar="TOKEN")  # fmt: skip
     a.add("--token-auth-file", 'further tokens, CSV: token,user,uid,"group1,group2"', kind=Path, metavar="FILE")
-    a.add("--service-account-signing-key-file", "EC key of service account tokens, the same for all servers of a store",
-          kind=Path, metavar="FILE")  # fmt: skip
+    a.add("--service-account-signing-key-file", "RSA or EC key that signs service account tokens, the same for all"
+          " servers of a store", kind=Path, metavar="FILE")  # fmt: skip
+    a.add("--service-account-key-file", "keys that their tokens are recognized by besides; may be given several times",
+          kind=_paths, default=(), metavar="FILE", action=_Collected)  # fmt: skip
     a.add("--service-account-issuer", "what their tokens say to be issued by; may be given several times, the first for"
           " new tokens, all being taken", kind=_one_text, default=(ISSUER,), metavar="ISSUER",
           action=_Collected)  # fmt: skip

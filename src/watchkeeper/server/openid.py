@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import orjson
 
-from watchkeeper.authn.service_account_tokens import ALGORITHM, ServiceAccountTokens
+from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
 from watchkeeper.endpoints.negotiation import require_named
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.router import method_not_allowed
@@ -36,14 +36,14 @@ class OpenID:
             "jwks_uri": self._keys_url or self._url() + KEYS,
             "response_types_supported": ["id_token"],
             "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": [ALGORITHM],
+            "id_token_signing_alg_values_supported": sorted({key.algorithm for key in self._signer.verifying_keys()}),
         }
         return Response(200, orjson.dumps(found), ((b"content-type", _JSON.encode()), _CACHED))
 
     def keys(self, request: Request) -> Response:
         """Answer a GET. Raises a 405 and a 406."""
         _check(request, _KEY_SET)
-        found = {"keys": [self._signer.public_jwk()]}
+        found = {"keys": [key.jwk() for key in self._signer.verifying_keys()]}
         return Response(200, orjson.dumps(found), ((b"content-type", _KEY_SET.encode()), _CACHED))
 
 

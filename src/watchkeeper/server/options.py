@@ -128,7 +128,9 @@ class ServeOptions:
     """"": one that is made at the first start and kept."""
     token_auth_file: Path | None = None
     service_account_signing_key_file: Path | None = None
-    """The key of service account tokens, which servers on one store share; None is one of this server's own."""
+    """The key that signs service account tokens, which servers on one store share; None is one of this server's own."""
+    service_account_key_file: tuple[Path, ...] = ()
+    """What tokens are recognized by besides: of each file all keys that there are."""
     service_account_issuer: tuple[str, ...] = (ISSUER,)
     """What the tokens of service accounts say to be issued by: the first is what new ones say, all are taken."""
     api_audiences: tuple[str, ...] = ()

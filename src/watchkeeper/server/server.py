@@ -68,7 +68,7 @@ from watchkeeper.server.own_service import advertised_address
 from watchkeeper.server.pki import serving_certificate
 from watchkeeper.server.policy_feed import RESOURCES, Followed, PolicyFeed
 from watchkeeper.server.runtime_config import served_resources
-from watchkeeper.server.service_account_key import service_account_key
+from watchkeeper.server.service_account_keys import service_account_keys
 from watchkeeper.server.service_ranges import node_ports, service_networks
 from watchkeeper.server.service_sharing import is_shared
 from watchkeeper.server.sockets import open_tcp, open_unix
@@ -192,7 +192,9 @@ class Server:
         authorizer = self._authorizer()
         issuer, *earlier_issuers = options.service_account_issuer
         signer = ServiceAccountTokens(
-            service_account_key(options.data_dir, options.service_account_signing_key_file),
+            service_account_keys(
+                options.data_dir, options.service_account_signing_key_file, options.service_account_key_file
+            ),
             issuer,
             options.api_audiences,
             earlier_issuers=earlier_issuers,

@@ -15,7 +15,7 @@ from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
-from watchkeeper.server.service_account_key import service_account_key
+from watchkeeper.server.service_account_keys import service_account_keys
 from watchkeeper.server.storage import open_factory, storage_factory
 from watchkeeper.server.transfer.interface import Object, TransferError, Unreadable, Unserved
 from watchkeeper.storage.codec import JsonCodec
@@ -67,7 +67,7 @@ class StoreSource:
 
 
 def _assembly_options(options: ServeOptions) -> AssemblyOptions:
-    signer = ServiceAccountTokens(service_account_key(options.data_dir, checked=False), "nobody")  # signs nothing
+    signer = ServiceAccountTokens(service_account_keys(options.data_dir, checked=False), "nobody")  # signs nothing
     tokens = TokenUnion(StaticTokens({}), [signer])
     return AssemblyOptions(authorizer=AlwaysAllow(), resolver=Policy(), tokens=tokens, signer=signer, read_only=True)
 
