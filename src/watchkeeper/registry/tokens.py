@@ -90,12 +90,17 @@ class TokenStore:
         name = pod["spec"].get("nodeName")
         if not name:
             return None
+        nodes = self._bindable["Node"]
         try:
-            node = await self._bindable["Node"].get(ctx, name, "0")
-        except ApiError as error:
-            if error.code != 404:
-                raise
-            return {"name": name}
+            node = await nodes.get(ctx, name, "0")
+        except ApiError:
+            # The cache may not have it yet.
+            try:
+                node = await nodes.get(ctx, name, "")
+            except ApiError as error:
+                if error.code != 404:
+                    raise
+                return {"name": name}
         return {"name": name, "uid": node.data()["metadata"].get("uid", "")}
 
 
