@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import exists
 
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.registry.service_records import ServiceRecords
 from watchkeeper.testing import Server
-from watchkeeper.testing.handle import Handle, RequestFailed
+from watchkeeper.testing.handle import Handle
 
 SERVICES = "/api/v1/namespaces/default/services"
 ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses"
@@ -33,14 +34,6 @@ def service(name: str, **spec: Any) -> Any:
     }
 
 
-def is_absent(server: Handle, path: str) -> bool:
-    try:
-        server.request("GET", path)
-    except RequestFailed as failure:
-        return failure.status == 404
-    return False
-
-
 def test_an_address_of_a_service_is_an_object(server: Handle) -> None:
     address = server.request("POST", SERVICES, service("a"))["spec"]["clusterIP"]
     found = server.request("GET", f"{ADDRESSES}/{address}")
@@ -50,7 +43,7 @@ def test_an_address_of_a_service_is_an_object(server: Handle) -> None:
         "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
     }
     server.request("DELETE", f"{SERVICES}/a")
-    assert is_absent(server, f"{ADDRESSES}/{address}")
+    assert not exists(server, f"{ADDRESSES}/{address}")
 
 
 def test_an_address_follows_the_type(server: Handle) -> None:
@@ -58,7 +51,7 @@ def test_an_address_follows_the_type(server: Handle) -> None:
     address = obj["spec"]["clusterIP"]
     obj["spec"] = {"type": "ExternalName", "externalName": "example.com"}
     server.request("PUT", f"{SERVICES}/b", obj)
-    assert is_absent(server, f"{ADDRESSES}/{address}")
+    assert not exists(server, f"{ADDRESSES}/{address}")
 
 
 def test_an_external_name_has_no_policy_for_traffic_within_the_cluster(server: Handle) -> None:
@@ -83,7 +76,7 @@ def test_endpoints_go_with_their_service(server: Handle) -> None:
     endpoints = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "c"}}
     server.request("POST", ENDPOINTS, endpoints)
     server.request("DELETE", f"{SERVICES}/c")
-    assert is_absent(server, f"{ENDPOINTS}/c")
+    assert not exists(server, f"{ENDPOINTS}/c")
 
 
 def test_a_start_mends_what_an_early_end_left_behind(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import ssl
 
 import pytest
 from cryptography import x509
+from handshakes import shake_hands, trusting_client
 
 from watchkeeper.server.pki import serving_certificate
 from watchkeeper.server.tls import server_context
@@ -21,19 +22,10 @@ def asked_for(server: ssl.SSLContext, version: ssl.TLSVersion) -> list[bytes]:
         if direction == "read" and kind == CERTIFICATE_REQUEST:
             found.append(data)
 
-    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.check_hostname = False
-    client.verify_mode = ssl.CERT_NONE
+    client = trusting_client()
     client.maximum_version = version
     client._msg_callback = note
-    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ends = [client.wrap_bio(down, up), server.wrap_bio(up, down, server_side=True)]
-    for end in ends * 3:
-        try:
-            end.do_handshake()
-        except ssl.SSLWantReadError:
-            continue
-    assert ends[0].version() == version.name.replace("_", ".")
+    assert shake_hands(client, server).version() == version.name.replace("_", ".")
     return found
 
 

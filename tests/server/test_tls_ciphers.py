@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 
 import pytest
+from handshakes import shake_hands, trusting_client
 
 from watchkeeper.server.openssl import native, openssl
 from watchkeeper.server.pki import serving_certificate
@@ -16,18 +17,9 @@ pytestmark = pytest.mark.skipif(openssl() is None, reason="OpenSSL cannot be rea
 
 
 def chosen(server: ssl.SSLContext, *offered: str) -> str:
-    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.check_hostname = False
-    client.verify_mode = ssl.CERT_NONE
+    client = trusting_client()
     assert openssl().SSL_CTX_set_ciphersuites(native(client), ":".join(offered).encode())
-    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ends = [client.wrap_bio(down, up), server.wrap_bio(up, down, server_side=True)]
-    for end in ends * 3:
-        try:
-            end.do_handshake()
-        except ssl.SSLWantReadError:
-            continue
-    return ends[0].cipher()[0]
+    return shake_hands(client, server).cipher()[0]
 
 
 @pytest.mark.parametrize(

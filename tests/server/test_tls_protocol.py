@@ -6,6 +6,7 @@ import ssl
 from pathlib import Path
 
 import pytest
+from handshakes import shake_hands, trusting_client
 
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.pki import serving_certificate
@@ -17,19 +18,10 @@ GCM, CBC = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_ECDSA_WITH_AES_
 
 def spoken(server: ssl.SSLContext, version: ssl.TLSVersion) -> str:
     """The cipher of a connection at a version. Raises ssl.SSLError."""
-    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.check_hostname = False
-    client.verify_mode = ssl.CERT_NONE
+    client = trusting_client()
     client.minimum_version = client.maximum_version = version
     client.set_ciphers("ALL")
-    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ends = [client.wrap_bio(down, up), server.wrap_bio(up, down, server_side=True)]
-    for end in ends * 3:
-        try:
-            end.do_handshake()
-        except ssl.SSLWantReadError:
-            continue
-    return ends[0].cipher()[0]
+    return shake_hands(client, server).cipher()[0]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from watchkeeper.server.errors import StartupError
@@ -178,9 +179,29 @@ def test_tokens_that_are_mounted_into_pods_hold_for_a_year_unless_told_otherwise
     assert ("warnafter" in claims["kubernetes.io"]) is extended
 
 
+def test_tokens_hold_no_longer_than_they_may_and_whoever_asks_for_more_is_told() -> None:
+    with Server(service_account_max_token_expiration=7200) as server:
+        server.request("POST", f"{BASE}/serviceaccounts", {"metadata": {"name": "robot"}})
+        head = {"Authorization": f"Bearer {server.token}"}
+        for asked, given in ((7200, 7200), (7201, 7200), (600, 600)):
+            body = {"spec": {"expirationSeconds": asked}}
+            path = f"{server.url}{BASE}/serviceaccounts/robot/token"
+            answer = httpx.post(path, json=body, headers=head, verify=server.ssl_context())
+            found = answer.json()
+            assert found["spec"]["expirationSeconds"] == given
+            claims = claims_of(found["status"]["token"])
+            assert claims["exp"] - claims["iat"] == given
+            told = f'299 - "requested expiration of {asked} seconds shortened to {given} seconds"'
+            assert answer.headers.get_list("warning") == ([told] if asked > given else [])
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
+        (
+            {"service_account_max_token_expiration": 3599.0},
+            "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds",
+        ),
         ({"service_account_issuer": ()}, "service-account-issuer is a required flag"),
         ({"service_account_issuer": ("",)}, "service-account-issuer should not be an empty string"),
         ({"service_account_issuer": ("a", "a")}, 'service-account-issuer "a" is already specified'),

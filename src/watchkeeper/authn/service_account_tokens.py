@@ -61,15 +61,17 @@ class ServiceAccountTokens:
         *,
         earlier_issuers: Sequence[str] = (),
         extends: bool = True,
+        max_seconds: int = 0,
     ) -> None:
         """`keys` is called at the first use. `audiences` name this server; a token must carry one of them.
 
         Without any they are the issuer and the earlier ones, whose tokens are still taken. `extends`: whether those
-        hold for a year that are mounted into pods.
+        hold for a year that are mounted into pods. `max_seconds`: for how long others hold at most, 0 for no limit.
         """
         self._keys = keys
         self._extends = extends
         self.issuer = issuer
+        self.max_seconds = max_seconds
         self._issuers = (issuer, *earlier_issuers, legacy_tokens.ISSUER)
         self.audiences = tuple(audiences) or (issuer, *earlier_issuers)
         self.find: Find | None = None

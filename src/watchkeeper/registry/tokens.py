@@ -60,6 +60,10 @@ class TokenStore:
         if options.validate is not None:
             await options.validate(obj)
         bound = await self._bound(ctx, spec.get("boundObjectRef"), name)
+        most = self._tokens.max_seconds
+        if most and seconds > most:
+            ctx.warn(f"requested expiration of {seconds} seconds shortened to {most} seconds")
+            spec["expirationSeconds"] = seconds = most
         token = self._tokens.sign(ctx.namespace, name, uid, audiences, seconds, bound)
         obj["status"] = {"token": token, "expirationTimestamp": now_text(now + seconds)}
         return obj

@@ -227,6 +227,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="LIST")  # fmt: skip
     a.add("--service-account-jwks-uri", "where others read the keys of these tokens (default: at this server)",
           default="", metavar="URL")  # fmt: skip
+    a.add("--service-account-max-token-expiration", "how long tokens hold at most, whatever clients ask for",
+          default=0.0, kind=seconds, metavar="S")  # fmt: skip
     a.add_switch("--service-account-extend-token-expiration", "let tokens that are mounted into pods hold for a year",
                  default=True)  # fmt: skip
     a.add("--service-cluster-ip-range", "networks that Services get addresses from, one per IP family", kind=_names,

@@ -139,6 +139,8 @@ class ServeOptions:
     """Where others read the keys of these tokens; "" is at this server."""
     service_account_extend_token_expiration: bool = True
     """Whether tokens that are mounted into pods hold for a year."""
+    service_account_max_token_expiration: float = 0.0
+    """For how many seconds other tokens hold at most; 0 is as long as clients ask for."""
     anonymous_auth: bool = True
     """Whether requests without credentials are `system:anonymous`; with `AlwaysAllow` only where TLS is not served."""
     authentication_config: Path | None = None
@@ -334,6 +336,9 @@ class ServeOptions:
         keys = self.service_account_jwks_uri
         if keys and not keys.lower().startswith("https://"):
             raise StartupError(f"service-account-jwks-uri requires https scheme, parsed as: {keys}")
+        most = self.service_account_max_token_expiration
+        if most and not 3600 <= most <= 1 << 32:
+            raise StartupError("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds")
 
     @property
     def kubeconfig_path(self) -> Path:

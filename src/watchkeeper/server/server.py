@@ -199,6 +199,7 @@ class Server:
             options.api_audiences,
             earlier_issuers=earlier_issuers,
             extends=options.service_account_extend_token_expiration,
+            max_seconds=int(options.service_account_max_token_expiration),
         )
         tokens = [*self.extensions.tokens, signer, StaticTokens({self._own_token: _ITSELF})]
         issuers = issuers_of(options, server_id(socket.gethostname().lower(), self.urls[0]))
