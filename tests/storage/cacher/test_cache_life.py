@@ -452,10 +452,16 @@ def test_a_store_that_cannot_be_asked_for_progress_is_read_itself_and_nobody_wai
         events += await found.next_batch()
         assert [event.type for event in events] == [EventType.ADDED, EventType.BOOKMARK]
         found.close()
-        task = asyncio.ensure_future(stage.cacher.get(ROOT + "x", resource_version="1000"))
-        await stage.clock.advance(0.3)
-        with pytest.raises(TooLargeResourceVersion):
-            await task
+        for match in Match:
+            for work in (
+                stage.cacher.get(ROOT + "x", resource_version="1000"),
+                stage.cacher.get_list(ROOT, ListOptions(resource_version="1000", match=match)),
+            ):
+                task = asyncio.ensure_future(work)
+                await stage.clock.advance(0.3)
+                with pytest.raises(TooLargeResourceVersion) as caught:
+                    await task
+                assert caught.value.retry_after == 1, "as from a cache that knows how far it is"
 
     on_stage(test, remote=True)
 

@@ -6,7 +6,8 @@ answer (a revision too long ago, a cache that is still starting) goes to the sto
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
 from watchkeeper.kv import errors as kv_errors
@@ -40,6 +41,8 @@ from watchkeeper.storage.store import Store
 from watchkeeper.storage.versioner import parse_resource_version
 from watchkeeper.storage.watch_rules import WatchPlan, plan_watch
 from watchkeeper.storage.watcher import FailedWatcher
+
+R = TypeVar("R")
 
 READY_SECONDS = 2.0
 """So long a request waits for a cache that is starting, if the store underneath should not be asked instead."""
@@ -144,7 +147,7 @@ class Cacher:
         if not self.feed.is_ready or (not resource_version and not self.feed.catch_up()):
             return await self.store.get(key, resource_version=resource_version, known=self._lookup(key))
         if not await self.feed.reach(minimum):
-            return await self.store.get(key, resource_version=resource_version)
+            return await _instead(self.store.get(key, resource_version=resource_version))
         found = self._lookup(key)
         if found is not None:
             return found
@@ -162,7 +165,7 @@ class Cacher:
                 return await self.store.get_list(prefix, options)  # cheap enough
             await self.wait_until_ready(self._ready_seconds)
         found = await self._list(prefix, options, plan)
-        return found if found is not None else await self.store.get_list(prefix, options)
+        return found if found is not None else await _instead(self.store.get_list(prefix, options))
 
     async def _list(self, prefix: str, options: ListOptions, plan: ListPlan) -> ListResult | None:
         """None for what the store has to answer."""
@@ -318,3 +321,11 @@ class Cacher:
     def _suggestion(self, key: str) -> StoredObject | None:
         feed = self.feed
         return self._lookup(key) if feed.is_fresh_nowait() or feed.is_ready else None
+
+
+async def _instead(answer: Awaitable[R]) -> R:
+    """What the store says where memory cannot tell how far it is. A version that is not there yet may come to be."""
+    try:
+        return await answer
+    except TooLargeResourceVersion as error:
+        raise TooLargeResourceVersion(error.requested, error.current) from error
