@@ -26,7 +26,7 @@ def server() -> Iterator[Handle]:
         yield running
 
 
-def send(server: Handle, method: str, path: str, body: str, kind: str = JSON, **params: str) -> httpx.Response:
+def send(server: Handle, method: str, path: str, body: str | bytes, kind: str = JSON, **params: str) -> httpx.Response:
     headers = {"Authorization": f"Bearer {server.token}", "Content-Type": kind}
     return httpx.request(method, server.url + path, content=body, headers=headers, params=params)
 
@@ -102,3 +102,24 @@ def test_the_parameters_of_devices_count_generations_and_change_owners(server: H
     assert send(server, "PUT", path, body, fieldManager="one").json()["metadata"]["generation"] == 3
     emptied = send(server, "PUT", path, '{"metadata":{"name":"c"},"spec":{"config":[]}}', fieldManager="one").json()
     assert (emptied["metadata"]["generation"], emptied["spec"]) == (4, {})
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b'{"k": "x\xffy"}', {"k": "x\ufffdy"}),
+        (b'{"\xff": 1}', {"\ufffd": 1}),
+        (rb'{"k": "\ud800"}', {"k": "\ufffd"}),
+        (rb'{"k": "\ud83d\ude00"}', {"k": "\U0001f600"}),
+    ],
+    ids=["no UTF-8", "no UTF-8 in a key", "half a surrogate pair", "a surrogate pair"],
+)
+def test_texts_that_are_none_are_stored_so_that_they_can_be_read(server: Handle, data: bytes, shown: Any) -> None:
+    body = b'{"metadata":{"name":"odd"},"revision":1,"data":' + data + b"}"
+    made = send(server, "POST", REVISIONS, body)
+    try:
+        assert (made.status_code, made.json()["data"]) == (201, shown)
+        assert send(server, "PUT", f"{REVISIONS}/odd", body).status_code == 200
+        assert server.request("GET", f"{REVISIONS}/odd")["data"] == shown
+    finally:
+        assert send(server, "DELETE", f"{REVISIONS}/odd", "").status_code == 200

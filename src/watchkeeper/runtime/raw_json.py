@@ -108,7 +108,8 @@ def with_texts(obj: Object, paths: Iterable[Path]) -> Object:
 def mark_as_written(obj: Any, paths: Iterable[Path], text: str) -> None:
     """Give the raw objects of an object, in place, the texts that they have in the JSON it was read from.
 
-    Where that has something else than the object, there is no text to be found, and they are as `sorted_text` writes.
+    Where that has something else than the object, there is no text to be found, and they are as `sorted_text` writes;
+    so are those with half a surrogate pair in their texts, which nobody could read when it is stored.
     """
     paths = tuple(paths)
     mark(obj, paths, sorted_text)
@@ -171,14 +172,23 @@ def _mark_members(node: Object, paths: tuple[Path, ...], text: str, at: int) -> 
         value = node.get(name)
         if below == ((),):
             end = _raw_decode(text, at)[1]
-            if value.__class__ is RawJson:
-                value.text = text[at:end].translate(_IN_ONE_LINE)
+            if value.__class__ is RawJson and _is_readable(written := text[at:end].translate(_IN_ONE_LINE)):
+                value.text = written
         else:
             end = _mark_below(value if below else None, below, text, at)
         at = _start(text, end)
         if text[at] == ",":
             at = _start(text, at + 1)
     return at + 1
+
+
+def _is_readable(text: str) -> bool:
+    if "\\u" in text:
+        try:
+            orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return False
+    return True
 
 
 def _mark_items(node: list[Any], paths: tuple[Path, ...], text: str, at: int) -> int:

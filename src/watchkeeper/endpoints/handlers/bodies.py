@@ -17,6 +17,7 @@ from watchkeeper.runtime.codec import check_strict, check_version, decode_body, 
 from watchkeeper.runtime.protobuf import ProtobufError, read_envelope
 from watchkeeper.runtime.raw_json import mark, mark_as_written, sorted_text
 from watchkeeper.runtime.strict import warnings_of
+from watchkeeper.runtime.utf8 import text_of
 
 Object = dict[str, Any]
 
@@ -67,7 +68,7 @@ def _read_object(request: Request, scope: Scope, body: bytes, media_type: str, p
         if media_type == YAML:
             mark(decoded.obj, scope.raw_paths, sorted_text)
         else:
-            mark_as_written(decoded.obj, scope.raw_paths, body.decode())
+            mark_as_written(decoded.obj, scope.raw_paths, text_of(body))
     return decoded.obj
 
 
