@@ -15,6 +15,7 @@ from typing import Any, Final
 import yaml
 
 from watchkeeper.meta.field import go_quote, go_syntax
+from watchkeeper.runtime.copying import copied
 from watchkeeper.runtime.json_text import MAX_DEPTH
 from watchkeeper.runtime.yaml import YamlError
 from watchkeeper.runtime.yaml_scalars import resolve
@@ -171,11 +172,11 @@ class _Builder:
         self._nodes += size
         if self._nodes > MAX_NODES:
             raise YamlError("yaml: document contains excessive aliasing")
-        self._add(_copied(value), size, _line(event))
+        self._add(copied(value), size, _line(event))
 
     def _define(self, anchor: str | None, value: Any, size: int) -> None:
         if anchor:
-            self._anchors[anchor] = (_copied(value), size)
+            self._anchors[anchor] = (copied(value), size)
 
     def _add(self, value: Any, size: int, line: int) -> None:
         """Put a value where it belongs: at the top, into a sequence, or as a key or a value into a mapping.
@@ -285,11 +286,3 @@ def _key(value: Any) -> str | _NoText:
 def _shown(value: Any) -> str:
     """A decoded value as Go writes it with %#v."""
     return go_syntax("<<" if value is _MERGE else value, keys="interface {}")
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copied(item) for item in value]
-    return value

@@ -132,13 +132,18 @@ def _changed_values(connection: sqlite3.Connection) -> list[str]:
     [version] = connection.execute("PRAGMA user_version").fetchone()
     if version < CHECKSUMS:
         return []
-    connection.create_function("crc32", 1, crc32, deterministic=True)
+    _know_checksums(connection)
     rows = connection.execute(
         "SELECT key, revision FROM log WHERE checksum <> crc32(value) ORDER BY revision"
     ).fetchall()
     named = [f"the value of {key.decode(errors='replace')} at revision {at} has changed" for key, at in rows]
     more = len(named) - _MAX_NAMED
     return [*named[:_MAX_NAMED], f"{more} more values have changed"] if more > 0 else named
+
+
+def _know_checksums(connection: sqlite3.Connection) -> None:
+    """Give the connection the function `crc32(value)`."""
+    connection.create_function("crc32", 1, crc32, deterministic=True)
 
 
 def _require_sound(connection: sqlite3.Connection, path: Path, *, values: bool = False) -> None:
@@ -182,7 +187,7 @@ def vacuum(path: Path) -> tuple[int, int]:
         _require_sound(file.connection, path)
         file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         before = path.stat().st_size
-        file.connection.create_function("crc32", 1, crc32, deterministic=True)
+        _know_checksums(file.connection)
         file.connection.execute("UPDATE log SET checksum = crc32(value) WHERE checksum IS NULL")
         file.connection.execute("VACUUM")
         file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

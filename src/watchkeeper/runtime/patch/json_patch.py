@@ -16,6 +16,7 @@ import orjson
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.runtime.copying import copied
 from watchkeeper.runtime.json_text import (
     HugeNumber,
     JsonError,
@@ -146,13 +147,6 @@ class JsonPatch:
         except PatchError:
             raise does_not_apply() from None
         return holder.root
-
-
-def _apart(value: Any) -> Any:
-    """A value that shares no object or list with the one given."""
-    if isinstance(value, dict):
-        return {name: _apart(member) for name, member in value.items()}
-    return [_apart(item) for item in value] if isinstance(value, list) else value
 
 
 def _first(errors: Iterable[str]) -> list[str]:
@@ -318,7 +312,7 @@ class _Document:
             raise PatchError(f"move operation does not apply: doc is missing destination path: {path}: {_MISSING}")
         try:
             # Where it comes to it is decoded in place as something else, and who has the document before has it still.
-            self._insert(*place, _apart(value))
+            self._insert(*place, copied(value))
         except _Wrong as problem:
             raise PatchError(f"error in move for path: '{path}': {problem}") from None
 
