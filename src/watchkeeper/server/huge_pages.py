@@ -2,48 +2,38 @@
 
 A server's memory is many small objects, of which a request needs a few, wherever they are. With pages of 4 KiB nearly
 every one of them needs an entry that the processor's buffer of addresses does not hold; in a virtual machine looking it
-up costs more than the reading. Python asks for memory by the mebibyte, too little for the system to make huge pages by
-itself, so it is told to join them (madvise(2), MADV_COLLAPSE, since Linux 6.1; before that MADV_HUGEPAGE lets it do so
-when it finds time).
+up costs more than the reading. So the system is told that the heap is to be in huge pages before it is used
+(`GrowingHeap`), and to join the pages of what was used before, or is not in that heap (MADV_COLLAPSE, since Linux 6.1).
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import mmap
-import re
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from watchkeeper.aio.clock import SYSTEM_CLOCK, Clock
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.server.heap import HUGE, GrowingHeap, join_heap
 
-HUGE = 2 << 20
-"""Bytes of a huge page. Larger ones, of other architectures, are not asked for."""
 GROWTH = 8 << 20
-"""The heap is looked at again when it has become larger by so many bytes."""
+"""The pages of the heap are joined again when it has become larger by so many bytes."""
 INTERVAL = 2.0
-"""Seconds between two looks at the size of the process."""
-QUIET = 1 << 20
-"""Who grows by no more than that from one look to the next is not busy with what joining pages would hold up."""
-PATIENCE = 15
-"""So many looks in a row joining is put off at most."""
+"""Seconds between two looks at how large the process is and what it does."""
+GROWING_INTERVAL = 0.25
+"""Seconds until a heap that has grown is told of again, which is to be ahead of its use."""
+REST = 0.1
+"""Who uses less of a processor than this share has time for joining pages, which copies them."""
+PATIENCE = 300.0
+"""Seconds that joining is put off at most."""
 
-_PAUSES = 9
-"""So many times as long as a page has taken others have the processor: a gibibyte takes some ten seconds."""
-_WORTH_A_PAUSE = 0.0002
-"""Seconds that it takes to join a page, and not those that are joined already."""
-_MADV_HUGEPAGE = 14
-_MADV_COLLAPSE = 25
-_LARGEST_GUARD = 1 << 16
 _SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _SIZE = Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
 _STATM = Path("/proc/self/statm")
-_MAPS = Path("/proc/self/maps")
-_MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ (\d+)\s*(\S*)")
 
 
 class HugePages:
@@ -52,46 +42,65 @@ class HugePages:
     Freed memory is given back as before. What is resident grows by the holes between what is used: some mebibytes.
     """
 
-    __slots__ = ("_clock", "_joined", "_put_off", "_seen", "_stopped")
+    __slots__ = ("_at", "_clock", "_cpu", "_cpu_time", "_joined", "_stopped", "_wanted")
 
-    def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, clock: Clock = SYSTEM_CLOCK, *, cpu_time: Callable[[], float] = time.process_time) -> None:
+        """`cpu_time` tells the seconds of processors that this process has used."""
         self._clock = clock
-        self._seen: int | None = None
-        """The size at the last look."""
+        self._cpu_time = cpu_time
+        self._at, self._cpu = clock.monotonic(), cpu_time()
+        """When the last look was, and what had been used of processors by then."""
         self._joined = 0
         """The smallest size since the heap was joined."""
-        self._put_off = 0
+        self._wanted: float | None = None
+        """Since when joining is put off."""
         self._stopped = threading.Event()
 
     async def keep(self) -> None:
         """Look at the heap now and again and again. Returns at once where the system has no huge pages."""
         if not offered():
             return
+        tasks = TaskOwner("huge-pages")
+        tasks.start("ahead", self._keep_ahead(GrowingHeap()))
         try:
             while True:
                 await self.look()
                 await self._clock.sleep(INTERVAL)
         finally:
             self._stopped.set()
+            await tasks.close()
+
+    async def _keep_ahead(self, heap: GrowingHeap) -> None:
+        while True:
+            await self._clock.sleep(GROWING_INTERVAL if heap.advise() else INTERVAL)
 
     async def look(self) -> None:
         """Join the heap's pages, in a thread, if it has grown by GROWTH since it was smallest after the last time.
 
-        Not while it grows: whoever writes then would have to wait, for a processor and for the map of the memory.
+        Not while the process is busy, for PATIENCE at most: who writes then would have to wait, for a processor and for
+        the map of the memory.
         """
+        at_rest = self._at_rest()
         size = _resident()
-        grown = size - self._seen if self._seen is not None else 0
-        self._seen = size
         if size < self._joined + GROWTH:
             self._joined = min(self._joined, size)
-            self._put_off = 0
+            self._wanted = None
             return
-        if grown > QUIET and self._put_off < PATIENCE:
-            self._put_off += 1
-            return
-        self._put_off = 0
+        if not at_rest and self._joined:
+            if self._wanted is None:
+                self._wanted = self._at
+            if self._at < self._wanted + PATIENCE:
+                return
+        self._wanted = None
         await asyncio.to_thread(join_heap, self._stopped)
-        self._joined = self._seen = _resident()
+        self._joined = _resident()
+
+    def _at_rest(self) -> bool:
+        """Whether little was done since the last look."""
+        now, cpu = self._clock.monotonic(), self._cpu_time()
+        took, used = now - self._at, cpu - self._cpu
+        self._at, self._cpu = now, cpu
+        return used <= REST * took
 
 
 def offered() -> bool:
@@ -102,47 +111,6 @@ def offered() -> bool:
         return "[never]" not in _SETTING.read_text() and int(_SIZE.read_text()) == HUGE
     except (OSError, ValueError):
         return False
-
-
-def join_heap(stopped: threading.Event) -> None:
-    """Have the pages of the heap joined, until `stopped`.
-
-    Copies what is not joined yet, without the interpreter's lock, a tenth of the time.
-    What the system refuses stays as it is: it may have no memory in pieces of that size.
-    """
-    import ctypes  # once the server has started
-
-    madvise = ctypes.CDLL(None).madvise
-    madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    with contextlib.suppress(OSError), _MAPS.open(errors="replace") as maps:
-        for start, end in list(heap(maps)):
-            madvise(start, end - start, _MADV_HUGEPAGE)
-            for page in range(start, end, HUGE):
-                began = time.monotonic()
-                madvise(page, HUGE, _MADV_COLLAPSE)
-                took = time.monotonic() - began
-                if took > _WORTH_A_PAUSE and stopped.wait(took * _PAUSES):
-                    return
-
-
-def heap(maps: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """The addresses of whole huge pages of memory that holds objects, from the lines of /proc/self/maps.
-
-    Stacks of threads are left out: they lie above a small guard page, and are mostly unused.
-    """
-    guard = 0
-    for line in maps:
-        mapping = _MAPPING.match(line)
-        if mapping is None:
-            continue
-        start, end = int(mapping[1], 16), int(mapping[2], 16)
-        if mapping[3].startswith("---"):
-            guard = end if end - start <= _LARGEST_GUARD else 0
-            continue
-        if mapping[3] == "rw-p" and mapping[4] == "0" and mapping[5] in ("", "[heap]") and start != guard:
-            first, last = -(-start // HUGE) * HUGE, end // HUGE * HUGE
-            if first < last:
-                yield first, last
 
 
 def _resident() -> int:
