@@ -9,6 +9,7 @@ from watchkeeper.cel import ast
 from watchkeeper.cel import operators as op
 from watchkeeper.cel import types as t
 from watchkeeper.cel.environment import base_environment
+from watchkeeper.cel.maps import KeyedMap
 from watchkeeper.cel.source import CompileError, InstantiationError
 from watchkeeper.cel.values import CostLimitExceeded, EvalError, Uint
 from watchkeeper.meta.addresses import AddressError, parse_address
@@ -216,8 +217,8 @@ def test_numbers_of_different_types_compare_by_value_but_booleans_do_not() -> No
     assert op.equals(Uint(1), 1)
     assert not op.equals(True, 1)
     assert not op.equals([True], [1])
-    assert not op.has_key({1: "a"}, True)
-    assert op.has_key({True: "a"}, True)
+    assert not op.has_key(KeyedMap([(1, "a")]), True)
+    assert op.has_key(KeyedMap([(True, "a")]), True)
 
 
 def test_a_variable_of_a_loop_hides_one_of_the_environment() -> None:
@@ -246,6 +247,52 @@ def test_a_constant_that_cannot_be_converted_makes_no_program(source: str, probl
 def test_what_is_no_map_has_no_fields() -> None:
     source = "has(self.min.x) || self.min.?x.hasValue() || self.min[?'x'].hasValue() || self.ports[?9].hasValue()"
     assert ENV.compile(source).evaluate(dict(DATA))[0] is False
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{dyn(1): 'a', dyn(true): 'b', dyn(1u): 'c'}.size() == 3 && {1: 'a', 1: 'b'} == {1: 'b'}",
+        "{dyn(1): 'a', dyn(true): 'b'}[dyn(true)] == 'b' && {dyn(1): 'a', dyn(true): 'b'}[dyn(1.0)] == 'a'",
+        "{dyn(1u): 'a', dyn(true): 'b'}[dyn(1)] == 'a' && !(dyn(true) in {1: 'a'}) && !(dyn(1) in {'1': 'a'})",
+        "!({dyn(1): 'a'} == {dyn(true): 'a'}) && {1: 'a'} == dyn({1u: 'a'})",
+        "!({dyn(1): 'a'} == {dyn(1.0): 'a'}) && {dyn(1.0): 'a'} == {dyn(1): 'a'}",
+        "dyn(1.0) in {dyn(1.0): 'a'} && !(dyn(1) in {dyn(1.0): 'a'}) && dyn(null) in {dyn(null): 'a'}",
+        "!(dyn([1]) in {dyn([1]): 2}) && [dyn([1])].map(x, x in {x: 2})[0] && {dyn(1.5): 1}.map(k, k) == [1.5]",
+        "{dyn(1): 'a', dyn(true): 'b'}.exists(k, v, type(k) == bool && v == 'b') && !has(dyn({true: 1}).x)",
+        "{dyn('x'): 1, dyn(1): 2}.x == 1 && {?dyn(1): optional.of('a'), ?dyn(true): optional.none()}.size() == 1",
+        "[dyn(1), dyn(true)].transformMapEntry(i, v, {v: i}).size() == 2 && !{1: 'a'}[?dyn(true)].hasValue()",
+        "'%s'.format([{dyn(1): 'a', dyn(true): {'x': 1}}]) == '{1:\"a\", true:{\"x\":1}}'",
+    ],
+)
+def test_keys_of_several_types_are_told_apart(source: str) -> None:
+    assert ENV.compile(source).evaluate(dict(DATA))[0] is True
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{dyn(1): 2}[[dyn(null)][0]]", "invalid qualifier type: types.Null"),
+        ("{dyn(1): 2}[[dyn([1])][0]]", "invalid qualifier type: *types.baseList"),
+        ("[1][[dyn(duration('1s'))][0]]", "invalid qualifier type: types.Duration"),
+        ("{true: 1}[[dyn(1.0)][0]]", "no such key: 1"),
+        ("{1: 'a'}[[dyn(9007199254740992.0)][0]]", "no such key: 9.007199254740992e+15"),
+        ("{'a': 1, 'b': 2}.transformMapEntry(k, v, {v > 0: k})", "insert failed: key true already exists"),
+        (
+            "'%s'.format([{1.5: 'a'}])",
+            "error during formatting: no formatting function for map key of type double",
+        ),
+    ],
+)
+def test_what_is_no_key_of_a_map_is_told_as_the_reference_tells_it(source: str, message: str) -> None:
+    with pytest.raises(EvalError) as caught:
+        ENV.compile(source).evaluate(dict(DATA))
+    assert str(caught.value) == message
+
+
+def test_a_constant_that_nothing_can_be_looked_up_by_makes_no_program() -> None:
+    with pytest.raises(InstantiationError, match=r"invalid qualifier type: types\.Null"):
+        ENV.compile("{dyn(1): 2}[dyn(null)] == 2")
 
 
 def test_the_last_value_of_a_repeated_key_counts() -> None:

@@ -11,6 +11,7 @@ from watchkeeper.cel import operators as op
 from watchkeeper.cel import types
 from watchkeeper.cel.checker import Declared, check
 from watchkeeper.cel.decls import Function, Overload, collect
+from watchkeeper.cel.folding import check_qualifiers
 from watchkeeper.cel.interpreter import FieldReader, Structures
 from watchkeeper.cel.parser import parse
 from watchkeeper.cel.program import Program
@@ -173,6 +174,7 @@ class Environment(Structures):
                 judge(node.type)
             check_patterns(node)
             check_constants(node)
+            check_qualifiers(node)
         return Program(source, node, self)
 
 

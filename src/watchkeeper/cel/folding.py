@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from watchkeeper.cel import operators as op
-from watchkeeper.cel.ast import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select
+from watchkeeper.cel.ast import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select, walk
 from watchkeeper.cel.conversions import to_type
+from watchkeeper.cel.maps import map_from
+from watchkeeper.cel.source import InstantiationError
 from watchkeeper.cel.validators import CONSTANT_CONVERSIONS
 from watchkeeper.cel.values import EvalError, Uint
 
@@ -37,18 +39,28 @@ def _made_of(node: Expr) -> tuple[Any] | None:
         items = [constant_of(element) for element in node.elements]
         return None if node.optional or None in items else ([item[0] for item in items if item is not None],)
     if isinstance(node, MapExpr):
-        found: dict[Any, Any] = {}
+        found: list[tuple[Any, Any]] = []
         for entry in node.entries:
             key, value = constant_of(entry.key), constant_of(entry.value)
             if entry.optional or key is None or value is None:
                 return None
-            found[op.key_of(key[0])] = value[0]
-        return (found,)
+            found.append((key[0], value[0]))
+        return (map_from(found),)
     if not isinstance(node, Call) or len(node.operands) != 1:
         return None
     argument = constant_of(node.operands[0])
     convert = _CONVERSIONS.get(node.function)
     return (convert(argument[0]),) if convert is not None and argument is not None else None
+
+
+def check_qualifiers(node: Expr) -> None:
+    """Refuse constants that nothing can be looked up by. Raises InstantiationError."""
+    for call in walk(node):
+        if isinstance(call, Call) and call.function in _INDEXING and (found := constant_of(call.args[1])) is not None:
+            try:
+                op.check_qualifier(found[0])
+            except EvalError as problem:
+                raise InstantiationError(str(problem)) from None
 
 
 def searched_list(node: Call) -> list[Any] | None:

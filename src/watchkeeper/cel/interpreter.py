@@ -14,6 +14,7 @@ from watchkeeper.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Lite
 from watchkeeper.cel.costs import LIST, MAP, SELECT, STRUCT, call_cost
 from watchkeeper.cel.decls import Function, Overload
 from watchkeeper.cel.folding import base_cost, constant_of, is_attribute, is_conditional, searched_list
+from watchkeeper.cel.maps import map_from
 from watchkeeper.cel.refusals import go_type, no_overload
 from watchkeeper.cel.types import Kind, contains_dyn
 from watchkeeper.cel.values import CostLimitExceeded, EvalError, NoSuchOverload, Optional, runtime_type
@@ -349,16 +350,16 @@ class Interpreter:
         entries = [(self.plan(e.key), self.plan(e.value), e.optional) for e in node.entries]
 
         def run(a: Activation) -> dict[Any, Any]:
-            out: dict[Any, Any] = {}
+            out: list[tuple[Any, Any]] = []
             a.pay(MAP)
             for key_of, value_of, optional in entries:
-                key, value = op.key_of(key_of(a)), value_of(a)
+                key, value = key_of(a), value_of(a)
                 if optional:
                     if not _optional(value).present:
                         continue
                     value = value.value
-                out[key] = value
-            return out
+                out.append((key, value))
+            return map_from(out)
 
         return run
 

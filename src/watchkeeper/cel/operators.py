@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from watchkeeper.cel.conversions import format_double
+from watchkeeper.cel.conversions import format_double, to_string
+from watchkeeper.cel.maps import KeyedMap
+from watchkeeper.cel.refusals import go_type
 from watchkeeper.cel.times import check_duration, check_timestamp
 from watchkeeper.cel.values import (
     MAX_INT,
@@ -25,6 +27,9 @@ from watchkeeper.cel.values import (
 
 _NUMBERS = frozenset((int, Uint, float))
 _LISTS = frozenset((list, SetList, MapList))
+_MAPS = frozenset((dict, KeyedMap))
+_QUALIFIERS = frozenset((str, bool, int, Uint, float))
+"""The types of what can be looked up in a map or a list."""
 _ORDERED = frozenset((str, bytes, bool, Timestamp, Duration))
 
 
@@ -37,7 +42,7 @@ def equals(a: Any, b: Any) -> bool:
         return _equal_lists(a, b)
     if first is not second:
         return False
-    if first is dict:
+    if first in _MAPS:
         return _equal_maps(a, b)
     if first is Optional:
         return a.present == b.present and (not a.present or equals(a.value, b.value))
@@ -58,7 +63,7 @@ def _equal_lists(a: Any, b: Any) -> bool:
 def _equal_maps(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
     if len(a) != len(b):
         return False
-    return all(key in b and equals(value, b[key]) for key, value in a.items())
+    return all(has_key(b, key) and equals(value, b[key]) for key, value in a.items())
 
 
 def compare(a: Any, b: Any) -> int:
@@ -237,47 +242,36 @@ def truth(value: Any) -> bool:
     return bool(value)
 
 
-def key_of(value: Any) -> Any:
-    """The key under which a map holds a value. Raises NoSuchOverload for types that cannot be keys."""
-    kind = value.__class__
-    if kind is float:
-        return int(value) if value.is_integer() else value
-    if kind in (str, bool, int, Uint):
-        return value
-    raise NoSuchOverload
-
-
 def has_key(container: dict[Any, Any], key: Any) -> bool:
     """Whether a map has a key; true and 1 are different keys."""
-    if key not in container:
-        return False
-    if key.__class__ is not bool and not (key == 1 or key == 0):
-        return True
-    return any((k.__class__ is bool) == (key.__class__ is bool) for k in container if k == key)
+    return key in container if container.__class__ is KeyedMap or key.__class__ is str else False
 
 
 def contains(item: Any, container: Any) -> bool:
     """`item in container`."""
     if container.__class__ in _LISTS:
         return any(equals(item, x) for x in container)
-    if container.__class__ is dict:
-        try:
-            return has_key(container, key_of(item))
-        except NoSuchOverload:
-            return False
+    if container.__class__ in _MAPS:
+        return has_key(container, item)
     raise NoSuchOverload
+
+
+def check_qualifier(at: Any) -> None:
+    """Refuse what nothing can be looked up by. Raises EvalError."""
+    if at.__class__ not in _QUALIFIERS:
+        raise EvalError(f"invalid qualifier type: {go_type(runtime_type(at))}")
 
 
 def index(container: Any, at: Any) -> Any:
     """`container[at]`."""
+    check_qualifier(at)
     kind = container.__class__
     if kind in _LISTS:
         return container[list_index(container, at)]
-    if kind is dict:
-        key = key_of(at)
-        if not has_key(container, key):
+    if kind in _MAPS:
+        if not has_key(container, at):
             raise no_such_key(at)
-        return container[key]
+        return container[at]
     if kind is Optional:
         return optional_index(container, at)
     raise no_such_key(at)
@@ -302,6 +296,7 @@ def _bad_index(what: str) -> EvalError:
 
 def optional_index(container: Any, at: Any) -> Optional:
     """`container[?at]`."""
+    check_qualifier(at)
     if container.__class__ is Optional:
         if not container.present:
             return container
@@ -313,7 +308,7 @@ def optional_index(container: Any, at: Any) -> Optional:
             list_index(container, at)
         if within is None or not 0 <= within < len(container):
             return Optional(present=False)
-    elif kind is not dict or not has_key(container, key_of(at)):
+    elif kind not in _MAPS or not has_key(container, at):
         return Optional(present=False)
     return Optional(index(container, at))
 
@@ -327,13 +322,20 @@ def _number_of(at: Any) -> int | None:
 
 def no_such_key(key: Any) -> EvalError:
     """The error of looking for a key that is not there."""
-    shown = {True: "true", False: "false"}.get(key, key) if key.__class__ is bool else key
-    return EvalError(f"no such key: {shown}")
+    return EvalError(f"no such key: {shown_key(key)}")
+
+
+def shown_key(key: Any) -> str:
+    """How errors show a key."""
+    try:
+        return to_string(key)
+    except EvalError:
+        return str(key)
 
 
 def select(operand: Any, field: str) -> Any:
     """`operand.field` where only the value tells what the operand is."""
-    if operand.__class__ is dict:
+    if operand.__class__ in _MAPS:
         if field not in operand:
             raise no_such_key(field)
         return operand[field]
@@ -361,7 +363,7 @@ def has_set_field(operand: Any, field: str) -> bool:
     """`has(operand.field)` of a structure, in which null counts as absent."""
     if operand.__class__ is Optional:
         return operand.present and has_set_field(operand.value, field)
-    if operand.__class__ is not dict:
+    if operand.__class__ not in _MAPS:
         check_selectable(operand)
         return False
     return operand.get(field) is not None
@@ -371,7 +373,7 @@ def has_field(operand: Any, field: str) -> bool:
     """`has(operand.field)`."""
     if operand.__class__ is Optional:
         return operand.present and has_field(operand.value, field)
-    if operand.__class__ is not dict:
+    if operand.__class__ not in _MAPS:
         check_selectable(operand)
         return False
     return field in operand
@@ -383,7 +385,7 @@ def select_optional(operand: Any, field: str) -> Optional:
         if not operand.present:
             return operand
         operand = operand.value
-    if operand.__class__ is not dict:
+    if operand.__class__ not in _MAPS:
         check_selectable(operand)
         return Optional(present=False)
     return Optional(operand[field]) if field in operand else Optional(present=False)

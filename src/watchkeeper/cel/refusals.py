@@ -27,8 +27,14 @@ _TELL_TYPES = words(
 """Functions that tell their name and the types that they do not take."""
 _SHOWN = {"null": "null_type"}
 _GO_NAMES = {
-    "google.protobuf.Duration": "Duration",
-    "google.protobuf.Timestamp": "Timestamp",
+    "duration": "types.Duration",
+    "timestamp": "types.Timestamp",
+    "google.protobuf.Duration": "types.Duration",
+    "google.protobuf.Timestamp": "types.Timestamp",
+    "list": "*types.baseList",
+    "map": "*types.baseMap",
+    "optional_type": "*types.Optional",
+    "type": "*types.Type",
 }
 
 
@@ -42,4 +48,4 @@ def no_overload(function: str, given: Sequence[Type]) -> NoSuchOverload:
 
 def go_type(of: Type) -> str:
     """What cel-go's Go type for values of a type is called."""
-    return f"types.{_GO_NAMES.get(of.name, of.name.title())}"
+    return _GO_NAMES.get(of.name) or f"types.{of.name.title()}"

@@ -19,6 +19,7 @@ from watchkeeper.cel.conversions import (
     to_uint,
 )
 from watchkeeper.cel.decls import Overload, overload
+from watchkeeper.cel.maps import map_from
 from watchkeeper.cel.regex import RegexError, TooCostly, compile_given
 from watchkeeper.cel.times import Local, local
 from watchkeeper.cel.values import NANOS, CostLimitExceeded, Duration, EvalError, NoSuchOverload, Timestamp
@@ -127,10 +128,11 @@ def _size(value: Any) -> int:
 
 
 def _insert(accu: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
-    key = op.key_of(key)
     if op.has_key(accu, key):
-        raise EvalError(f"insert failed: key '{key}' already exists")
-    return {**accu, key: value}
+        raise EvalError(f"insert failed: key {op.shown_key(key)} already exists")
+    if accu.__class__ is dict and key.__class__ is str:
+        return {**accu, key: value}
+    return map_from([*accu.items(), (key, value)])
 
 
 def _insert_all(accu: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:

@@ -7,9 +7,15 @@ from typing import Any
 import pytest
 from policy_kit import Asking, admit, binding, config_map, mutating, policy
 
-from watchkeeper.admission.expression.compiled import PATCHES
+from watchkeeper.admission.expression.compiled import ANYTHING, PATCHES
 from watchkeeper.admission.expression.compiler import ExpressionCompiler
+from watchkeeper.admission.expression.patch_values import ObjectValue, patched
+from watchkeeper.admission.policy.apply_configuration import apply_configuration
+from watchkeeper.admission.policy.params import ConfigurationError
 from watchkeeper.meta.errors import ApiError
+from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.runtime.schema import Field, Schema, SchemaType
+from watchkeeper.runtime.scheme import Kind
 
 Object = dict[str, Any]
 
@@ -106,6 +112,81 @@ def test_what_goes_wrong_is_a_403_with_the_reason_invalid() -> None:
 
 def test_ignored_failures_leave_the_object_as_it_is() -> None:
     assert changed(applying("Object{data: {'y': object.data.nope}}"), failurePolicy="Ignore")["data"] == {"x": "1"}
+
+
+JSON_VALUES = [
+    ("9007199254740993", "9007199254740993"),
+    ("9007199254740991", 9007199254740991),
+    ("18446744073709551615u", "18446744073709551615"),
+    ("[1u, 2u]", [1, 2]),
+    ("optional.of(1)", 1),
+    ("[dyn(b'abc')] + [dyn(duration('1s'))]", ["YWJj", "1s"]),
+    ("Object{y: 9007199254740993, z: optional.none(), t: int}", {"y": 9007199254740992, "z": None, "t": "int"}),
+]
+
+
+@pytest.mark.parametrize(("expression", "value"), JSON_VALUES)
+def test_values_of_a_json_patch_are_what_protobuf_makes_of_them(expression: str, value: Any) -> None:
+    program = ExpressionCompiler().compile(expression, ANYTHING, patches=True).program
+    assert program is not None
+    assert patched(program.evaluate({})[0]) == value
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("{1: 'a'}", "unsupported type conversion from 'int' to string"),
+        ("{true: 'a'}", "type conversion error from bool to 'string'"),
+        ("{dyn(null): 'a'}", "type conversion error from 'null_type' to 'string'"),
+        ("int", "type conversion not supported for 'type'"),
+        ("optional.none()", "optional.none() dereference"),
+        ("quantity('1')", "type conversion error from 'Quantity' to '*structpb.Value'"),
+        ("Object{y: null}", "proto: invalid type: structpb.NullValue"),
+        ("Object{y: [duration('1s')]}", "proto: invalid type: time.Duration"),
+        (
+            "double('NaN')",
+            "json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: "
+            "invalid NaN value",
+        ),
+    ],
+)
+def test_a_value_that_json_has_no_form_for_is_refused(expression: str, why: str) -> None:
+    error = refused(patching(f"[JSONPatch{{op: 'add', path: '/data', value: {expression}}}]"))
+    told = "JSONPath valueExpression evaluated to a type that could not marshal to JSON: "
+    assert error.message.endswith(told + why)
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("duration('1s')", "&{1s}"),
+        ("1u", "&{1}"),
+        ("null", "&{NULL_VALUE}"),
+        ("b'abc'", "&{[97 98 99]}"),
+    ],
+)
+def test_a_value_that_objects_cannot_hold_is_not_applied(expression: str, why: str) -> None:
+    error = refused(applying(f"Object{{data: {expression}}}"))
+    told = "error applying patch: failed to convert patch object to typed object: .data: expected map, got "
+    assert error.message.endswith(told + why)
+
+
+def test_lists_that_are_replaced_as_a_whole_are_looked_for_where_the_schema_has_names() -> None:
+    text, anything = Schema(SchemaType.STRING), Schema(SchemaType.ANY)
+    whole = Schema(
+        SchemaType.STRUCT, fields={"items": Field("items", Schema(SchemaType.LIST, element=text))}, atomic=True
+    )
+    named = {"free": Field("free", anything), "whole": Field("whole", whole)}
+    root = Schema(SchemaType.STRUCT, fields=named, preserve_unknown_fields=True)
+    gvk = GroupVersionKind("example.com", "v1", "Thing")
+    kind = Kind(gvk=gvk, hub=gvk, schema=root, decode=lambda obj, _unknown: obj, builtin=False)
+    assert apply_configuration(kind, {}, ObjectValue("Object", {"other": [1], "free": {"x": [1]}}))["other"] == [1]
+    with pytest.raises(ConfigurationError, match=r"maps or structs: \.free, \.whole, \.whole\.items$"):
+        apply_configuration(kind, {}, ObjectValue("Object", {"free": [1], "whole": {"items": ["a"]}}))
+
+
+def test_keys_of_what_is_applied_are_texts() -> None:
+    assert refused(applying("Object{data: {1: 'a'}}")).message.endswith("invalid return type: *dynamic.ObjectVal")
 
 
 def test_types_have_to_be_named_by_the_fields_that_lead_to_them() -> None:

@@ -8,11 +8,14 @@ from typing import Any
 
 from watchkeeper.cel import types
 from watchkeeper.cel.conversions import to_string
+from watchkeeper.cel.json_values import check_finite, json_value
 from watchkeeper.cel.values import (
     Duration,
     EvalError,
+    Optional,
     Timestamp,
     TypeValue,
+    Uint,
     register_value_type,
     runtime_type,
 )
@@ -94,26 +97,68 @@ def _misnamed(value: Any, path: str) -> Iterator[str]:
             yield from _misnamed(inner, path)
 
 
-def to_json(value: Any) -> Any:
-    """A value as JSON has it. Raises EvalError for what has no form there."""
-    match value:
-        case ObjectValue():
-            return {name: to_json(inner) for name, inner in value.fields.items()}
-        case dict():
-            return {_key(name): to_json(inner) for name, inner in value.items()}
-        case list():
-            return [to_json(inner) for inner in value]
-        case Timestamp() | Duration():
-            return to_string(value)
-        case bytes():
-            import base64
+class Unfit(Exception):
+    """A value that objects cannot hold. `path` leads to it, `shown` is how Go prints it, `go_type` what it is there."""
 
-            return base64.b64encode(value).decode()
-        case None | bool() | float() | str():
+    def __init__(self, path: str, shown: str, go_type: str) -> None:
+        super().__init__(f"{path}: {shown}")
+        self.path = path
+        self.shown = shown
+        self.go_type = go_type
+
+
+def applied(value: ObjectValue) -> dict[str, Any]:
+    """The object to apply. Raises Unfit for a value that it cannot hold, EvalError for keys that are no texts."""
+    return _fields(value, "", False)
+
+
+def patched(value: Any) -> Any:
+    """The value of an operation of a JSON patch, with a float for every number. Raises EvalError."""
+    is_object = isinstance(value, ObjectValue)
+    try:
+        found = _fields(value, "", True) if is_object else json_value(value)
+    except Unfit as error:
+        raise EvalError(f"proto: invalid type: {error.go_type}") from None
+    check_finite(found, "Struct" if is_object else "Value")
+    return found
+
+
+def _fields(value: ObjectValue, path: str, as_floats: bool) -> dict[str, Any]:
+    for name, inner in value.fields.items():
+        if inner is None:
+            raise Unfit(f"{path}.{name}", "NULL_VALUE", "structpb.NullValue")
+    return {name: _native(inner, f"{path}.{name}", as_floats) for name, inner in value.fields.items()}
+
+
+def _native(value: Any, path: str, as_floats: bool) -> Any:
+    match value:
+        case None | bool() | str() | float():
             return value
+        case ObjectValue():
+            return _fields(value, path, as_floats)
+        case dict():
+            return {_key(name): _native(inner, f"{path}.{name}", as_floats) for name, inner in value.items()}
+        case list():
+            return [_native(inner, f"{path}[{i}]", as_floats) for i, inner in enumerate(value)]
+        case Optional():
+            return _native(value.value, path, as_floats) if value.present else None
+        case TypeValue():
+            return value.name
+        case Timestamp():
+            raise Unfit(path, to_string(value), "time.Time")
+        case Duration():
+            raise Unfit(path, to_string(value), "time.Duration")
+        case int() if as_floats:
+            return float(value)
+        case bytes() if as_floats:
+            return json_value(value)
+        case Uint():
+            raise Unfit(path, str(int(value)), "uint64")
         case int():
-            return int(value)
-    raise EvalError(f"unsupported type conversion from {TypeValue(runtime_type(value)).name} to a JSON value")
+            return value
+        case bytes():
+            raise Unfit(path, f"[{' '.join(map(str, value))}]", "[]uint8")
+    raise Unfit(path, str(value), TypeValue(runtime_type(value)).name)
 
 
 def _key(key: Any) -> str:

@@ -7,13 +7,12 @@ from typing import Any
 
 import orjson
 
-from watchkeeper.admission.expression.patch_values import ObjectValue, to_json
+from watchkeeper.admission.expression.patch_values import ObjectValue, Unfit, applied
 from watchkeeper.admission.policy.params import ConfigurationError
 from watchkeeper.cel.values import EvalError
 from watchkeeper.runtime.managedfields.merge import merge
 from watchkeeper.runtime.managedfields.nodes import (
     DeducedNode,
-    ListNode,
     MapNode,
     Mismatch,
     Node,
@@ -39,9 +38,12 @@ def apply_configuration(kind: Kind, live: Object, value: Any, *, described: bool
     if wrong := value.misnamed():
         raise ConfigurationError("type mismatch: " + "\n".join(wrong))
     try:
-        patch: Object = {**to_json(value), "kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version}
+        patch: Object = {**applied(value), "kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version}
     except EvalError as error:
-        raise ConfigurationError(f"invalid return type: {error}") from error
+        raise ConfigurationError("invalid return type: *dynamic.ObjectVal") from error
+    except Unfit as error:
+        why = f"{error.path}: expected map, got &{{{error.shown}}}"
+        raise ConfigurationError(f"{_PREFIX}failed to convert patch object to typed object: {why}") from error
     if not described:
         why = f"no corresponding type for {kind.gvk}"
         raise ConfigurationError(f"{_PREFIX}failed to convert patch object to typed object: {why}")
@@ -70,15 +72,21 @@ def _merged(node: MapNode, live: Object, patch: Object) -> Object:
 
 
 def _atomics(node: Node, value: Any, path: str) -> Iterator[str]:
-    """The paths of maps and lists that are replaced as a whole, which a configuration must not do by accident."""
-    whole = isinstance(node, WholeNode) or (isinstance(node, DeducedNode) and isinstance(value, list))
-    if whole and isinstance(value, dict | list):
-        yield path
-    elif isinstance(node, MapNode | DeducedNode) and isinstance(value, dict):
+    """The paths of maps and lists that are replaced as a whole, which a configuration must not do by accident.
+
+    What is below keys that the schema does not name is not looked at.
+    """
+    if isinstance(value, dict):
+        if isinstance(node, WholeNode):
+            yield path
+        fields = node.schema.fields if node.schema is not None else {}
         for name, inner in value.items():
-            child = node.find(name) if isinstance(node, MapNode) else node
-            if child is not None:
-                yield from _atomics(child, inner, f"{path}.{name}")
-    elif isinstance(node, ListNode) and isinstance(value, list):
-        for i, inner in enumerate(value):
-            yield from _atomics(node.item, inner, f"{path}[{i}]")
+            if name in fields:
+                yield from _atomics(node.table.node(fields[name].schema), inner, f"{path}.{name}")
+    elif isinstance(value, list):
+        if isinstance(node, WholeNode | DeducedNode):
+            yield path
+        element = node.schema.element if node.schema is not None else None
+        if element is not None:
+            for i, inner in enumerate(value):
+                yield from _atomics(node.table.node(element), inner, f"{path}[{i}]")

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from watchkeeper.admission.expression.patch_values import ObjectValue, PatchOperation, to_json
+from watchkeeper.admission.expression.patch_values import ObjectValue, PatchOperation, patched
 from watchkeeper.admission.policy.params import ConfigurationError
 from watchkeeper.cel.values import EvalError
 from watchkeeper.runtime.json_text import with_digits
@@ -23,13 +23,13 @@ def apply_operations(live: Object, value: Any) -> Object:
     operations = [_operation(item) for item in value]
     document: Any = orjson.loads(with_digits(orjson.dumps(live)))
     try:
-        patched: Object = JsonPatch.of_webhook(with_digits(orjson.dumps(operations))).result(document)
+        result: Object = JsonPatch.of_webhook(with_digits(orjson.dumps(operations))).result(document)
     except FailedTest:
         unchanged: Object = orjson.loads(orjson.dumps(live))
         return unchanged
     except PatchError as problem:
         raise ConfigurationError(f"JSON Patch: {problem}") from problem
-    return patched
+    return result
 
 
 def _operation(item: Any) -> Object:
@@ -43,7 +43,7 @@ def _operation(item: Any) -> Object:
         if isinstance(value, ObjectValue) and (wrong := value.misnamed()):
             raise ConfigurationError("type mismatch: " + "\n".join(wrong))
         try:
-            found["value"] = to_json(value)
+            found["value"] = patched(value)
         except EvalError as error:
             why = f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
             raise ConfigurationError(why) from error

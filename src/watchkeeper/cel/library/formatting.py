@@ -181,10 +181,17 @@ def _string(value: Any, _: Clause | None = None) -> str:
         case list():
             return "[" + ", ".join(map(_member, value)) + "]"
         case dict():
-            pairs = sorted((_quoted(k, to_string(k)), _member(v)) for k, v in value.items())
+            pairs = sorted((_member_key(k), _member(v)) for k, v in value.items())
             return "{" + ", ".join(f"{k}:{v}" for k, v in pairs) + "}"
         case _:
             return to_string(value)
+
+
+def _member_key(key: Any) -> str:
+    if isinstance(key, str | int) and not isinstance(key, Timestamp | Duration):
+        return _quoted(key, to_string(key))
+    kind = type_name(runtime_type(key))
+    raise EvalError(f"error during formatting: no formatting function for map key of type {kind}")
 
 
 def _member(value: Any) -> str:
