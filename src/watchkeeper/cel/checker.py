@@ -6,7 +6,7 @@ from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from watchkeeper.cel import types
+from watchkeeper.cel import messages, types
 from watchkeeper.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr
 from watchkeeper.cel.decls import Function
 from watchkeeper.cel.inference import Mapping, most_general, substitute
@@ -250,7 +250,7 @@ class _Checker:
             self.report(node.offset, f"undeclared reference to '{node.name}' (in container '')")
             node.type = types.ERROR
             return
-        node.type = types.struct(node.name)
+        node.type = messages.TYPES.get(node.name) or types.struct(node.name)
         for f in node.fields:
             value_type = self.check(f.value)
             if f.optional:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Self
 
+from watchkeeper.cel import messages, types
 from watchkeeper.cel import operators as op
-from watchkeeper.cel import types
 from watchkeeper.cel.checker import Declared, check
 from watchkeeper.cel.decls import Function, Overload, collect
 from watchkeeper.cel.folding import check_qualifiers
@@ -103,7 +103,7 @@ class Environment(Structures):
         if found is None and struct_name in self.structs:
             definition = self.structs[struct_name]
             found = self._field_types[struct_name] = {name: f.type for name, f in definition.fields.items()}
-        return found
+        return found if found is not None else messages.FIELDS.get(struct_name)
 
     def field_def(self, struct_name: str, field: str) -> FieldDef | None:
         """A field of a structure; None when values have to be asked."""
@@ -155,9 +155,11 @@ class Environment(Structures):
         return None
 
     def build(self, struct_name: str, fields: dict[str, Any]) -> Any:
-        """Make a dict of a structure."""
+        """Make a dict of a structure, and of a message of protobuf what it stands for."""
         definition = self.structs.get(struct_name)
         if definition is None:
+            if struct_name in messages.FIELDS:
+                return messages.build(struct_name, fields)
             raise EvalError(f"unknown type: {struct_name}")
         return {definition.fields[name].key: value for name, value in fields.items()}
 
@@ -194,6 +196,7 @@ _TYPE_NAMES: dict[str, Declared] = {
         "dyn": types.DYN,
         "google.protobuf.Timestamp": types.TIMESTAMP,
         "google.protobuf.Duration": types.DURATION,
+        "google.protobuf.Empty": messages.TYPES["google.protobuf.Empty"],
         "optional_type": types.optional_of(types.DYN),
         "net.IP": types.opaque("net.IP"),
         "net.CIDR": types.opaque("net.CIDR"),
@@ -202,7 +205,7 @@ _TYPE_NAMES: dict[str, Declared] = {
         "kubernetes.Semver": types.struct("kubernetes.Semver"),
         "kubernetes.NamedFormat": types.struct("kubernetes.NamedFormat"),
     }.items()
-}
+} | {"google.protobuf.NullValue.NULL_VALUE": Declared(types.INT, 0)}
 
 
 @cache

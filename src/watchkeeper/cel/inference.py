@@ -77,7 +77,8 @@ def _assignable(m: Mapping, a: Type, b: Type) -> bool:
     if is_dyn_or_error(a) or is_dyn_or_error(b):
         return True
     if a.kind is Kind.NULL or b.kind is Kind.NULL:
-        return (b if a.kind is Kind.NULL else a).kind in _NULLABLE
+        other = b if a.kind is Kind.NULL else a
+        return other.kind in _NULLABLE or other.nullable
     if a.kind in _SCALARS:
         return a.kind is b.kind and a.name == b.name
     if a.kind is Kind.TYPE:

@@ -10,14 +10,18 @@ from watchkeeper.cel.conversions import to_string
 from watchkeeper.cel.values import Duration, EvalError, Optional, Timestamp, TypeValue, Uint, runtime_type
 
 _SAFE = 2**53 - 1
-_KEYS: dict[type, str] = {
-    bool: "type conversion error from bool to 'string'",
-    bytes: "type conversion error from Bytes to 'string'",
-    float: "type conversion error from Double to 'string'",
-    int: "unsupported type conversion from 'int' to string",
-    Uint: "unsupported type conversion from 'uint' to string",
+_REFUSALS: dict[type, str] = {
+    bool: "type conversion error from bool to '{}'",
+    bytes: "type conversion error from Bytes to '{}'",
+    float: "type conversion error from Double to '{}'",
+    dict: "type conversion error from map to '{}'",
+    list: "type conversion error from list to '{}'",
+    int: "unsupported type conversion from 'int' to {}",
+    str: "unsupported native conversion from string to '{}'",
+    Uint: "unsupported type conversion from 'uint' to {}",
+    TypeValue: "type conversion not supported for 'type'",
 }
-"""What is said of keys that are no texts."""
+"""What is said of values that are not of the type of Go that is wanted."""
 
 
 def json_value(value: Any) -> Any:
@@ -37,9 +41,16 @@ def json_value(value: Any) -> Any:
             return {_key(key): json_value(item) for key, item in value.items()}
         case Optional():
             return json_value(value.value)
-        case TypeValue():
-            raise EvalError("type conversion not supported for 'type'")
-    raise EvalError(f"type conversion error from '{_short_name(value)}' to '*structpb.Value'")
+    raise unconvertible(value, "*structpb.Value")
+
+
+def unconvertible(value: Any, go_type: str) -> EvalError:
+    """The error of making something of that type of Go of a value."""
+    known = _REFUSALS.get(value.__class__)
+    if known is not None:
+        return EvalError(known.format(go_type))
+    kind = TypeValue(runtime_type(value)).name.rpartition(".")[2]
+    return EvalError(f"type conversion error from '{kind}' to '{go_type}'")
 
 
 def check_finite(value: Any, message: str = "Value") -> None:
@@ -57,11 +68,4 @@ def _key(key: Any) -> str:
         key = key.value
     if isinstance(key, str):
         return key
-    if isinstance(key, TypeValue):
-        raise EvalError("type conversion not supported for 'type'")
-    raise EvalError(_KEYS.get(key.__class__) or f"type conversion error from '{_short_name(key)}' to 'string'")
-
-
-def _short_name(value: Any) -> str:
-    kind = TypeValue(runtime_type(value)).name
-    return kind.rpartition(".")[2]
+    raise unconvertible(key, "string")

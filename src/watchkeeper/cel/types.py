@@ -32,17 +32,21 @@ class Kind(enum.Enum):
 
 @dataclass(eq=False, slots=True)
 class Type:
-    """A type. `shape` says more about values that a schema describes; it plays no part in type checking."""
+    """A type. `shape` says more about values that a schema describes; it plays no part in type checking.
+
+    `nullable`: values come from a message of protobuf that wraps one, so they may be compared to null.
+    """
 
     kind: Kind
     name: str
     params: tuple[Type, ...] = ()
     shape: Any = field(default=None, repr=False)
+    nullable: bool = False
 
     def __str__(self) -> str:
         if self.kind in (Kind.LIST, Kind.MAP, Kind.OPAQUE, Kind.TYPE) and self.params:
             return f"{self.name}({', '.join(map(str, self.params))})"
-        return self.name
+        return f"wrapper({self.name})" if self.nullable else self.name
 
     def same(self, other: Type) -> bool:
         """Whether both are the same type exactly."""
@@ -70,6 +74,11 @@ TYPE = Type(Kind.TYPE, "type")
 
 SIMPLE = {t.name: t for t in (DYN, ANY, NULL, BOOL, INT, UINT, DOUBLE, STRING, BYTES, TIMESTAMP, DURATION, TYPE)}
 OPTIONAL_NAME = "optional_type"
+
+
+def wrapper(of: Type) -> Type:
+    """The type of values of `of` that a message of protobuf wraps."""
+    return Type(of.kind, of.name, nullable=True)
 
 
 def list_of(element: Type, shape: Any = None) -> Type:

@@ -54,4 +54,4 @@ def go_name(t: Type) -> str:
     """A type as cel-go prints it, which is not how its checker words it."""
     if t.params and t.kind in (Kind.LIST, Kind.MAP, Kind.OPAQUE, Kind.TYPE):
         return f"{t.name}({', '.join(map(go_name, t.params))})"
-    return TypeValue(t).name
+    return f"wrapper({t.name})" if t.nullable else TypeValue(t).name

@@ -85,7 +85,7 @@ def _only(kind: Kind, text: str) -> Callable[[Type], None]:
     """Refuses with a text all results that are not of one kind."""
 
     def judge(found: Type) -> None:
-        if found.kind is not kind:
+        if found.kind is not kind or found.nullable:
             raise UnwantedTypeError(text)
 
     return judge
