@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ import httpx
 import pytest
 from tests.waiting import eventually
 
+from watchkeeper.endpoints.filters.max_in_flight import MaxInFlight
 from watchkeeper.request.info import parse_request_info
 from watchkeeper.request.user import User
 from watchkeeper.server.flow_control import AUTO_UPDATE, flow_schemas, priority_levels, revised
 from watchkeeper.server.flow_schemas import SCHEMAS, FlowSchemas
+from watchkeeper.server.metrics.flow_control import flow_control_collector
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.server import Server as Whole
 from watchkeeper.storage.interface import ListOptions
@@ -114,6 +117,27 @@ def test_answers_tell_where_their_requests_stood(server: Handle) -> None:
         assert answer.headers["x-kubernetes-pf-flowschema-uid"] == uids["exempt"]
     answer = httpx.get(server.url + "/api/v1/pods", headers={**administrator, "Impersonate-User": "jane"})
     assert (answer.status_code, answer.headers["x-kubernetes-pf-prioritylevel-uid"]) == (403, uids["global-default"])
+
+
+def test_what_the_shares_of_levels_come_to_is_told(server: Handle) -> None:
+    answer = httpx.get(server.url + "/metrics", headers={"Authorization": f"Bearer {server.token}"})
+    found = dict(
+        re.findall(r'^apiserver_flowcontrol_nominal_limit_seats\{priority_level="(.+)"\} (.+)$', answer.text, re.M)
+    )
+    assert found == {
+        "catch-all": "13",
+        "exempt": "0",
+        "global-default": "49",
+        "leader-election": "25",
+        "node-high": "98",
+        "system": "74",
+        "workload-high": "98",
+        "workload-low": "245",
+    }
+
+
+def test_nothing_is_told_of_shares_where_requests_have_no_limit() -> None:
+    assert list(flow_control_collector(known(), MaxInFlight(read_only=0).limit)()) == []
 
 
 def test_streams_other_than_watches_stand_nowhere(server: Handle) -> None:

@@ -70,6 +70,10 @@ class FlowSchemas:
         """All of them."""
         return list(self._schemas.values())
 
+    def levels(self) -> list[Object]:
+        """All priority levels."""
+        return list(self._levels.values())
+
     def has_level(self, name: str) -> bool:
         """Whether a schema may lead to that level."""
         return name in MANDATORY or name in self._levels

@@ -58,6 +58,7 @@ from watchkeeper.server.metrics.allocators import allocator_collector
 from watchkeeper.server.metrics.certificates import certificates_collector
 from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
 from watchkeeper.server.metrics.etcd import etcd_collector
+from watchkeeper.server.metrics.flow_control import flow_control_collector
 from watchkeeper.server.metrics.pod_security import pod_security_collector
 from watchkeeper.server.metrics.shaping import shaping
 from watchkeeper.server.metrics.storage import StorageMetrics
@@ -472,6 +473,7 @@ class Server:
         self.metrics.add(allocator_collector(self.assembly.allocator))
         self.metrics.add(certificates_collector(self.assembly.issued))
         self.metrics.add(filter_collector(in_flight, authentication))
+        self.metrics.add(flow_control_collector(self.assembly.flow_schemas, in_flight.limit))
         self.metrics.add(self.assembly.webhooks.collect)
         self.metrics.add(self.assembly.policies.collect)
         self.metrics.add(pod_security_collector(self.assembly.pod_security))

@@ -26,6 +26,11 @@ class MaxInFlight:
     def __repr__(self) -> str:
         return f"<MaxInFlight {self.in_flight} of {self._limits}>"
 
+    @property
+    def limit(self) -> int:
+        """How many reads and writes are worked on at a time, 0 when nothing bounds one of them."""
+        return sum(self._limits.values()) if all(self._limits.values()) else 0
+
     def __call__(self, request: Request) -> Response | None:
         """Count the request until it is answered, or refuse it."""
         info = request.info
