@@ -16,6 +16,13 @@ PODS = "/api/v1/namespaces/default/pods"
 SERVICES = "/api/v1/namespaces/default/services"
 ENDPOINTS = "/api/v1/namespaces/default/endpoints"
 UPGRADE = {"Connection": "Upgrade", "Upgrade": "SPDY/3.1"}
+WEBSOCKET = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==",
+    "Sec-WebSocket-Protocol": "v5.channel.k8s.io",
+}
 
 
 def free_port() -> int:
@@ -104,6 +111,20 @@ def test_a_connection_has_to_be_an_upgrade_and_then_somebody_has_to_answer(serve
     assert told(ask(server, path, UPGRADE)) == (500, f"error dialing backend: {REFUSED}")
     nowhere = "no preferred addresses found; known addresses: [{Elsewhere 127.0.0.1}]"
     assert told(ask(server, f"{PODS}/odd/{subresource}")) == (500, nowhere)
+
+
+@pytest.mark.parametrize("subresource", ["exec?command=ls&container=c", "attach"])
+def test_a_kubelet_that_takes_websockets_is_handed_them(server: Handle, subresource: str) -> None:
+    path = f"{PODS}/internal/{subresource}"
+    assert ask(server, path, WEBSOCKET).status_code == 101
+    status = server.request("GET", "/api/v1/nodes/internal")
+    status["status"]["declaredFeatures"] = ["ExtendWebSocketsToKubelet"]
+    server.request("PUT", "/api/v1/nodes/internal/status", status)
+    assert told(ask(server, path, WEBSOCKET)) == (500, f"error dialing backend: {REFUSED}")
+    assert told(ask(server, path)) == (400, "Upgrade request required")
+    status = server.request("GET", "/api/v1/nodes/internal")
+    del status["status"]["declaredFeatures"]
+    server.request("PUT", "/api/v1/nodes/internal/status", status)
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ class PodConnect:
         if not node:
             raise errors.bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
         kubelet = await _kubelet(self.nodes, ctx, node)
-        if request.channels and self.subresource != "portforward":
+        if request.channels and self.subresource != "portforward" and not kubelet.websockets:
             raise ToldOnChannel(await self._not_sent(request, kubelet, pod))
         if not request.upgrade:
             raise errors.bad_request("Upgrade request required")
@@ -74,7 +74,7 @@ class PodConnect:
             raise errors.forbidden(GroupResource("", "pods"), name, answer.reason)
 
     async def _not_sent(self, request: ConnectRequest, kubelet: Kubelet, pod: Object) -> ApiError:
-        """Why a WebSocket cannot be translated for a kubelet, which speaks SPDY."""
+        """Why a WebSocket cannot be translated for a kubelet that speaks SPDY alone."""
         container = chosen_container(pod, _first(request, "container"))
         asked = [("command", text) for text in request.params.get("command") or ()]
         asked += [(theirs, "1") for ours, theirs in _STREAMS.items() if _is_true(request, ours)]
