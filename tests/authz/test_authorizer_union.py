@@ -3,7 +3,8 @@
 import asyncio
 
 from watchkeeper.authz.interface import Answer, Attributes, Decision
-from watchkeeper.authz.reviews import self_subject_rules_review
+from watchkeeper.authz.rbac.rule import Rule
+from watchkeeper.authz.reviews import RuleResolverUnion, self_subject_rules_review
 from watchkeeper.authz.union import AlwaysAllow, AuthorizerUnion, PrivilegedGroup, ask
 from watchkeeper.request.user import LOOPBACK, User
 
@@ -59,3 +60,16 @@ def test_whoever_may_do_everything_is_told_so():
         "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
         "incomplete": False,
     }
+
+
+def test_rules_of_several_come_in_their_order():
+    class Reader:
+        def rules_for(self, user, namespace, missing=None):
+            if missing is not None:
+                missing.append(f"role of {user.name} in {namespace}")
+            return [Rule(verbs=("get",), api_groups=("",), resources=("pods",))]
+
+    missing = []
+    rules = RuleResolverUnion([Reader(), AlwaysAllow()]).rules_for(User("anna"), "shop", missing)
+    assert [rule.verbs for rule in rules] == [("get",), ("*",), ("*",)]
+    assert missing == ["role of anna in shop"]

@@ -1,6 +1,7 @@
 """The command line besides `serve`."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -133,7 +134,6 @@ def test_a_unix_socket_alone_means_no_port():
     [
         (["--log-format", "xml"], {}),
         (["--log-level", "loud"], {}),
-        (["--authorization", "ABAC"], {}),
         ([], {"WATCHKEEPER_PORT": "many"}),
         ([], {"WATCHKEEPER_INSECURE_HTTP": "perhaps"}),
     ],
@@ -167,6 +167,20 @@ def test_a_number_in_the_environment_that_is_none_is_named():
 def test_contradictions_keep_a_server_from_starting(wrong):
     with pytest.raises(StartupError):
         ServeOptions(data_dir=Path("d"), **wrong).check()
+
+
+@pytest.mark.parametrize(
+    ("modes", "message"),
+    [
+        ("", "at least one authorization-mode must be passed"),
+        ("RBAC,ABAC", 'authorization-mode "ABAC" is none of RBAC, AlwaysAllow'),
+        ("RBAC,RBAC", 'authorization-mode ["RBAC" "RBAC"] has mode specified more than once'),
+    ],
+)
+def test_authorization_modes_are_known_and_come_once(modes, message):
+    with pytest.raises(StartupError, match=f"^{re.escape(message)}$"):
+        parse(f"--authorization-mode={modes}").check()
+    assert parse("--authorization-mode=RBAC,AlwaysAllow").authorization_modes == ("RBAC", "AlwaysAllow")
 
 
 def test_data_lives_in_the_users_data_directory():

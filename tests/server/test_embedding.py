@@ -114,7 +114,14 @@ def code_for(server: ApiServer, token: str) -> int:
 
 @pytest.mark.parametrize(
     ("authorization", "plain", "code"),
-    [("AlwaysAllow", False, 401), ("AlwaysAllow", True, 200), ("RBAC", False, 403), ("RBAC", True, 403)],
+    [
+        ("AlwaysAllow", False, 401),
+        ("AlwaysAllow", True, 200),
+        ("RBAC", False, 403),
+        ("RBAC", True, 403),
+        ("RBAC,AlwaysAllow", False, 401),
+        ("RBAC,AlwaysAllow", True, 200),
+    ],
 )
 def test_where_everybody_may_do_everything_nobody_is_anonymous_but_over_plain_http(
     tmp_path: Path, authorization: str, plain: bool, code: int

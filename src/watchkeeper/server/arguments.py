@@ -239,7 +239,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--authentication-config", "an AuthenticationConfiguration: which paths need no credentials, issuers",
           kind=Path, metavar="FILE")  # fmt: skip
     _add_oidc_options(a)
-    a.add("--authorization", "RBAC or AlwaysAllow", default="RBAC", metavar="MODE", alias="--authorization-mode")
+    a.add("--authorization", "RBAC, AlwaysAllow, or both with a comma, asked in turn", default="RBAC", metavar="MODES",
+          alias="--authorization-mode")  # fmt: skip
     a.add("--kubeconfig", "where to write a kubeconfig (default: in --data-dir)", kind=Path, metavar="PATH")
     a.add("--controllers", f"controllers to run, of {', '.join(CONTROLLERS)}; '' for none", default=DEFAULT_CONTROLLERS,
           kind=_names, metavar="NAMES")  # fmt: skip
@@ -426,7 +427,6 @@ def serve_options(parsed: argparse.Namespace) -> ServeOptions:
     values["port"] = DEFAULT_PORT if parsed.port is None else parsed.port
     _one_of("--log-format", parsed.log_format, ("text", "json"))
     _one_of("--log-level", parsed.log_level, ("debug", "info", "warning", "error"))
-    _one_of("--authorization", parsed.authorization, ("RBAC", "AlwaysAllow"))
     if parsed.v >= _VERBOSE:
         values["log_level"] = "debug"
     return ServeOptions(**values)

@@ -44,7 +44,7 @@ def anonymous_requests(options: ServeOptions, configured: Anonymous | None) -> A
             file = options.authentication_config
             raise StartupError(f"--no-anonymous-auth cannot be given where {file} says which requests are anonymous")
         return configured
-    if options.anonymous_auth and options.authorization == "AlwaysAllow" and options.tls:
+    if options.anonymous_auth and "AlwaysAllow" in options.authorization_modes and options.tls:
         log.info("requests without credentials are refused, as --authorization AlwaysAllow asks no further")
         return Anonymous(enabled=False)
     return Anonymous(enabled=options.anonymous_auth)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 6443
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 """What tokens of service accounts say to be issued by unless told otherwise."""
+AUTHORIZATION_MODES = ("RBAC", "AlwaysAllow")
 DEFAULT_CONTROLLERS = ("namespace", "garbage-collector")
 CONTROLLERS = (
     *DEFAULT_CONTROLLERS,
@@ -170,7 +171,7 @@ class ServeOptions:
     leader_elect_retry_period: float = 2.0
     """How long the server that runs the controllers counts as alive, tries to renew that, and waits in between."""
     authorization: str = "RBAC"
-    """`RBAC`, or `AlwaysAllow` for everybody who is authenticated."""
+    """`RBAC`, `AlwaysAllow` for everybody who is authenticated, or both with a comma, asked in turn."""
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
     crds: Path | None = None
@@ -279,6 +280,7 @@ class ServeOptions:
         ):
             raise StartupError("--insecure-http leaves no room for certificates")
         self._check_issuers()
+        self._check_authorization()
         tls_protocol(self.tls_min_version, self.tls_cipher_suites)
         if (self.proxy_client_cert_file is None) != (self.proxy_client_key_file is None):
             raise StartupError("--proxy-client-cert-file and --proxy-client-key-file go together")
@@ -339,6 +341,23 @@ class ServeOptions:
         most = self.service_account_max_token_expiration
         if most and not 3600 <= most <= 1 << 32:
             raise StartupError("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds")
+
+    def _check_authorization(self) -> None:
+        modes = self.authorization_modes
+        if not modes:
+            raise StartupError("at least one authorization-mode must be passed")
+        for mode in modes:
+            if mode not in AUTHORIZATION_MODES:
+                known = ", ".join(AUTHORIZATION_MODES)
+                raise StartupError(f"authorization-mode {go_quote(mode)} is none of {known}")
+        if len(set(modes)) != len(modes):
+            listed = " ".join(map(go_quote, modes))
+            raise StartupError(f"authorization-mode [{listed}] has mode specified more than once")
+
+    @property
+    def authorization_modes(self) -> tuple[str, ...]:
+        """Who decides what a user may do, in the order in which they are asked."""
+        return tuple(self.authorization.split(",")) if self.authorization else ()
 
     @property
     def kubeconfig_path(self) -> Path:

@@ -20,6 +20,7 @@ from watchkeeper.authz.interface import Authorizer
 from watchkeeper.authz.rbac.authorizer import RbacAuthorizer
 from watchkeeper.authz.rbac.escalation import EscalationCheck
 from watchkeeper.authz.rbac.policy import Policy
+from watchkeeper.authz.reviews import RuleResolver, RuleResolverUnion
 from watchkeeper.authz.union import AlwaysAllow, AuthorizerUnion, PrivilegedGroup
 from watchkeeper.controllers.manager import Controller, ControllerManager
 from watchkeeper.endpoints.app import App, PathHandler
@@ -216,7 +217,7 @@ class Server:
         )
         choices = AssemblyOptions(
             authorizer=authorizer,
-            resolver=self.policy if options.authorization == "RBAC" else AlwaysAllow(),
+            resolver=self._rule_resolver(),
             tokens=authenticator,
             signer=signer,
             resources=served_resources(options.runtime_config),
@@ -245,7 +246,7 @@ class Server:
         await self.assembly.load_allocations()
         if not options.read_only:
             await self._bootstrap(_port_of(sockets))
-        if options.authorization == "RBAC":
+        if "RBAC" in options.authorization_modes:
             await self._follow("rbac-policy", self.policy, RESOURCES)
         for name, followed, followed_resources in self.assembly.followed():
             feed = await self._follow(name, followed, followed_resources)
@@ -399,9 +400,15 @@ class Server:
 
     def _authorizer(self) -> Authorizer:
         own = self.extensions.authorizers
-        if self.options.authorization == "AlwaysAllow":
-            return AuthorizerUnion([PrivilegedGroup(), *own, AlwaysAllow()]) if own else AlwaysAllow()
-        return AuthorizerUnion([PrivilegedGroup(), *own, RbacAuthorizer(self.policy)])
+        modes = self.options.authorization_modes
+        if modes == ("AlwaysAllow",) and not own:
+            return AlwaysAllow()
+        asked = [RbacAuthorizer(self.policy) if mode == "RBAC" else AlwaysAllow() for mode in modes]
+        return AuthorizerUnion([PrivilegedGroup(), *own, *asked])
+
+    def _rule_resolver(self) -> RuleResolver:
+        resolvers = [self.policy if mode == "RBAC" else AlwaysAllow() for mode in self.options.authorization_modes]
+        return resolvers[0] if len(resolvers) == 1 else RuleResolverUnion(resolvers)
 
     async def _bootstrap(self, port: int) -> None:
         """Create what every cluster begins with.
