@@ -65,6 +65,15 @@ def test_a_token_is_good_for_those_of_the_audiences_asked_about_that_it_names(se
     assert reviewed(server, issued(server))["audiences"] == [ISSUER]
 
 
+def test_what_a_client_says_of_the_outcome_stays_where_there_is_none(server: Handle) -> None:
+    said = {"authenticated": True, "audiences": ["a"], "error": "mine", "user": {"username": "me"}}
+    unknown = server.request("POST", REVIEWS, {"spec": {"token": "nobody's"}, "status": said})["status"]
+    assert unknown == {"audiences": ["a"], "user": {"username": "me"}, "error": "invalid bearer token"}
+    known = server.request("POST", REVIEWS, {"spec": {"token": server.token}, "status": said})["status"]
+    assert (known["authenticated"], known["audiences"], known["error"]) == (True, [ISSUER], "mine")
+    assert known["user"]["username"] != "me"
+
+
 def test_a_token_tells_the_node_of_the_pod_that_it_is_bound_to(server: Handle) -> None:
     pods = f"{BASE}/pods"
     container = {"name": "c", "image": "i"}

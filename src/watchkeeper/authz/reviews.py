@@ -112,20 +112,28 @@ def self_subject_review(review: Object, user: User, now: str) -> Object:
 
 
 async def token_review(review: Object, reviewer: TokenReviewer) -> Object:
-    """TokenReview: whose token is that, and for whom is it meant? Raises a 400 without a token."""
+    """TokenReview: whose token is that, and for whom is it meant? Raises a 400 without a token.
+
+    What the client sent as status stays where the outcome says nothing of it.
+    """
     spec = review.get("spec") or {}
     token = spec.get("token", "")
     if not token:
         raise errors.bad_request("token is required for TokenReview in authentication")
-    status: Object = {"user": {}, "error": _INVALID_TOKEN}
+    found = None
+    reasons = [_INVALID_TOKEN]
     try:
         found = await reviewer.review_token(token, spec.get("audiences") or ())
     except InvalidToken as error:
         # The reference asks its own authenticator of the loopback token as well, which knows no other.
-        status["error"] = all_told([_INVALID_TOKEN, *error.args])
-        found = None
-    if found is not None:
-        status = {"authenticated": True, "user": user_info(found.user)}
+        reasons += error.args
+    status: Object = {"user": {}, **(review.get("status") or {})}
+    if found is None:
+        status.pop("authenticated", None)
+        status["error"] = all_told(reasons)
+    else:
+        status |= {"authenticated": True, "user": user_info(found.user)}
+        status.pop("audiences", None)
         if found.audiences:
             status["audiences"] = list(found.audiences)
     return {**_head(review), "metadata": review.get("metadata") or {}, "spec": spec, "status": status}

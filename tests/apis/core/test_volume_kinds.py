@@ -154,6 +154,25 @@ def test_what_is_deprecated_of_a_volume_is_said() -> None:
     ]
 
 
+def test_options_in_an_annotation_are_for_what_is_mounted_with_options() -> None:
+    annotations = {"volume.beta.kubernetes.io/mount-options": "ro"}
+    nfs = volume(annotations=annotations, csi=None, nfs={"server": "s", "path": "/"})
+    accepted = create(nfs)
+    assert (accepted.errors, accepted.warnings) == (
+        [],
+        [
+            "metadata.annotations[volume.beta.kubernetes.io/mount-options]: deprecated since v1.31; "
+            'use "mountOptions" attribute instead'
+        ],
+    )
+    refused = (
+        "metadata.annotations.volume.beta.kubernetes.io/mount-options: Forbidden: "
+        "may not specify mount options for this volume type"
+    )
+    assert refused in create(volume(annotations=annotations)).errors
+    assert update(created(volume()), volume(annotations=annotations)).errors == [refused]
+
+
 def test_the_table_of_volumes_shows_claims() -> None:
     obj = created(volume(claimRef={"namespace": "n", "name": "c"}, storageClassName="fast"))
     shown = row(obj)

@@ -90,8 +90,9 @@ def test_the_table_marks_the_default_class() -> None:
 def test_old_labels_in_topologies_are_warned_of() -> None:
     expression = {"key": "failure-domain.beta.kubernetes.io/zone", "values": ["a"]}
     (warning,) = create(storage_class(allowedTopologies=[{"matchLabelExpressions": [expression]}])).warnings
-    assert warning.startswith(
-        "allowedTopologies[0].matchLabelExpressions[0].key: failure-domain.beta.kubernetes.io/zone is deprecated"
+    assert warning == (
+        "allowedTopologies[0].matchLabelExpressions[0].key: "
+        'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.core.node_labels import node_selector_term_warnings
-from watchkeeper.apis.core.persistentvolume_validation import validate_volume, validate_volume_update
+from watchkeeper.apis.core.persistentvolume_validation import MOUNT_OPTIONS, validate_volume, validate_volume_update
 from watchkeeper.apis.core.volume_defaults import default_volumes
 from watchkeeper.apis.quantities import round_resources
 from watchkeeper.meta.field import FieldError, required
@@ -18,6 +18,9 @@ Object = dict[str, Any]
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 CLASS_WARNING = f'metadata.annotations[{BETA_CLASS}]: deprecated since v1.8; use "storageClassName" attribute instead'
+_OPTIONS_WARNING = (
+    f'metadata.annotations[{MOUNT_OPTIONS}]: deprecated since v1.31; use "mountOptions" attribute instead'
+)
 _RECYCLE_WARNING = (
     "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
     "Instead, the recommended approach is to use dynamic provisioning."
@@ -70,9 +73,12 @@ def _validate_status_update(new: Object, _old: Object) -> list[FieldError]:
 
 def _warnings(volume: Object) -> list[str]:
     spec = volume.get("spec") or {}
+    annotations = volume["metadata"].get("annotations") or {}
     found: list[str] = []
-    if BETA_CLASS in (volume["metadata"].get("annotations") or {}):
+    if BETA_CLASS in annotations:
         found.append(CLASS_WARNING)
+    if MOUNT_OPTIONS in annotations:
+        found.append(_OPTIONS_WARNING)
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         found.append(_RECYCLE_WARNING)
     terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()

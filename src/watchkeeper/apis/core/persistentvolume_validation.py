@@ -21,6 +21,23 @@ from watchkeeper.meta.field import FieldError, forbidden, in_key_order, invalid,
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
 
+MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
+"""The annotation that options stood in before there was a field for them."""
+_MOUNTED_WITH_OPTIONS = {
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "gcePersistentDisk",
+    "glusterfs",
+    "iscsi",
+    "nfs",
+    "photonPersistentDisk",
+    "quobyte",
+    "rbd",
+    "vsphereVolume",
+}
 _ONE_POD = "ReadWriteOncePod"
 _RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 _INLINE = "in the context of inline volumes"
@@ -33,11 +50,17 @@ _STABLE_LABELS = {
 }
 
 
-def validate_volume(volume: Object, old: Object | None = None) -> list[FieldError]:
-    """What is wrong with a volume; `old` is the state before an update."""
+def validate_volume(volume: Object) -> list[FieldError]:
+    """What is wrong with a new volume."""
     name = volume["metadata"].get("name", "")
-    was = None if old is None else old.get("spec") or {}
-    return validate_volume_spec(volume.get("spec") or {}, "spec", name=name, old=was)
+    return validate_volume_spec(volume.get("spec") or {}, "spec", name=name) + _mount_options(volume)
+
+
+def _mount_options(volume: Object) -> list[FieldError]:
+    spec = volume.get("spec") or {}
+    if MOUNT_OPTIONS not in (volume["metadata"].get("annotations") or {}) or _MOUNTED_WITH_OPTIONS & spec.keys():
+        return []
+    return [forbidden(f"metadata.annotations.{MOUNT_OPTIONS}", "may not specify mount options for this volume type")]
 
 
 def validate_volume_spec(spec: Spec, path: str, *, name: str = "", old: Spec | None = None) -> list[FieldError]:
@@ -139,9 +162,10 @@ def _attributes_class(spec: Spec, path: str) -> list[FieldError]:
 
 def validate_volume_update(new: Object, old: Object) -> list[FieldError]:
     """What is wrong with a changed volume, judged twice as a new one: what it stands for stays the same."""
-    errors = validate_builtin_object_meta(new["metadata"], namespaced=False) + validate_volume(new, old)
-    errors += errors
     spec, was = new.get("spec") or {}, old.get("spec") or {}
+    errors = validate_builtin_object_meta(new["metadata"], namespaced=False)
+    errors += validate_volume_spec(spec, "spec", name=new["metadata"].get("name", ""), old=was)
+    errors = [*errors, *_mount_options(new), *errors]
     before, after = _source_of(was), _source_of(spec)
     if "csi" in before and "csi" in after and "controllerExpandSecretRef" not in before["csi"]:
         after["csi"] = {k: v for k, v in after["csi"].items() if k != "controllerExpandSecretRef"}

@@ -92,9 +92,8 @@ def _storage_class_warnings(storage_class: Object) -> list[str]:
     found: list[str] = []
     for i, term in enumerate(storage_class.get("allowedTopologies") or ()):
         for j, requirement in enumerate(term.get("matchLabelExpressions") or ()):
-            key = requirement.get("key", "")
-            if message := node_label_message(key):
-                found.append(f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {key} is {message}")
+            if message := node_label_message(requirement.get("key", "")):
+                found.append(f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {message}")
     return found
 
 
