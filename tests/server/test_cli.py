@@ -73,6 +73,19 @@ def test_every_option_can_stand_in_the_environment_and_the_command_line_wins():
     assert variable("--token-auth-file") == "WATCHKEEPER_TOKEN_AUTH_FILE"
 
 
+def test_lists_may_be_given_several_times_and_the_environment_does_not_count_then():
+    assert parse("--runtime-config=a=true,b=true", "--runtime-config", "c=false").runtime_config == (
+        "a=true",
+        "b=true",
+        "c=false",
+    )
+    given = parse(
+        "--disable-admission-plugins=A", "--disable-admission-plugins=B", WATCHKEEPER_DISABLE_ADMISSION_PLUGINS="C"
+    )
+    assert given.disable_admission_plugins == ("A", "B")
+    assert parse(WATCHKEEPER_DISABLE_ADMISSION_PLUGINS="C").disable_admission_plugins == ("C",)
+
+
 def test_controllers_are_on_by_default_and_can_be_none():
     assert parse().controllers == ("namespace", "garbage-collector")
     assert parse("--controllers", "").controllers == ()

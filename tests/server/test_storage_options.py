@@ -11,6 +11,8 @@ import pytest
 from stored_values import value
 from tests.waiting import eventually
 
+from watchkeeper.kv.sqlite import store
+from watchkeeper.kv.sqlite.files import open_file
 from watchkeeper.server.errors import StartupError
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
@@ -116,3 +118,18 @@ def test_what_cannot_be_meant_is_one_line(options: dict[str, Any], message: str)
         serving(**options).start()
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_writes_wait_for_the_disk_unless_told_otherwise(tmp_path, monkeypatch):
+    levels = []
+
+    def opened(*arguments: Any) -> Any:
+        file = open_file(*arguments)
+        levels.extend(file.connection.execute("PRAGMA synchronous").fetchone())
+        return file
+
+    monkeypatch.setattr(store, "open_file", opened)
+    for unsafe in (False, True):
+        with serving(storage=f"sqlite:{tmp_path / str(unsafe)}.db", unsafe_no_fsync=unsafe):
+            pass
+    assert levels == [2, 0]

@@ -190,6 +190,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a = _Arguments(parser, environ)
     _add_storage_options(a, " (default: a SQLite file in --data-dir)")
     a.add_switch("--read-only", "write nothing to the storage, for whoever asks and by itself", default=False)
+    a.add_switch("--unsafe-no-fsync", "do not wait until writes have reached the disk: SQLite files may be damaged when"
+                 " the machine crashes", default=False)  # fmt: skip
     a.add_switch("--encryption-provider-config-automatic-reload", "read that file again when it changes", default=False)
     a.add("--bind", "address to serve on", default="127.0.0.1", metavar="ADDRESS", alias="--bind-address")
     a.add("--advertise-address", "address at which others reach this server (default: that of --bind or the machine)",
@@ -206,9 +208,9 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="CERT,KEY[:NAME,…]", action=_Collected)  # fmt: skip
     a.add("--tls-min-version", "VersionTLS12 or VersionTLS13", default="", metavar="VERSION")
     a.add("--tls-cipher-suites", "ciphers of TLS 1.2 to speak (default: those with forward secrecy and authenticated"
-          " encryption)", kind=_names, default=(), metavar="LIST")  # fmt: skip
+          " encryption)", kind=_names, default=(), metavar="LIST", action=_Collected)  # fmt: skip
     a.add("--strict-transport-security-directives", "what browsers are told: max-age=SECONDS,includeSubDomains,preload",
-          kind=_names, default=(), metavar="LIST")  # fmt: skip
+          kind=_names, default=(), metavar="LIST", action=_Collected)  # fmt: skip
     a.add("--client-ca", "accept client certificates of these authorities: CN is the user, O the groups", kind=Path,
           metavar="FILE", alias="--client-ca-file")  # fmt: skip
     _add_front_proxy_options(a)
@@ -224,7 +226,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           " new tokens, all being taken", kind=_one_text, default=(ISSUER,), metavar="ISSUER",
           action=_Collected)  # fmt: skip
     a.add("--api-audiences", "whom tokens have to be for (default: the issuers)", kind=_names, default=(),
-          metavar="LIST")  # fmt: skip
+          metavar="LIST", action=_Collected)  # fmt: skip
     a.add("--service-account-jwks-uri", "where others read the keys of these tokens (default: at this server)",
           default="", metavar="URL")  # fmt: skip
     a.add("--service-account-max-token-expiration", "how long tokens hold at most, whatever clients ask for",
@@ -256,7 +258,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
         a.add(flag, text, default=default, kind=seconds, metavar="S")
     a.add("--crds", "install the CustomResourceDefinitions in a file or directory", kind=Path, metavar="DIR")
     a.add("--runtime-config", "built-in APIs to turn on or off: apps/v1beta1=true,api/ga=false,…", default=(),
-          kind=_names, metavar="LIST")  # fmt: skip
+          kind=_names, metavar="LIST", action=_Collected)  # fmt: skip
     a.add("--feature-gates", "kube-apiserver's names for what may be on or off; refused if it would change what is"
           " served; may be given several times", default=(), kind=_names, metavar="NAME=true|false,…",
           action=_Collected)  # fmt: skip
@@ -273,12 +275,12 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           kind=int, metavar="N")  # fmt: skip
     a.add_switch("--watch-cache", "answer reads and watches from memory", default=True)
     a.add("--watch-cache-sizes", "resources to leave out of that: deployments.apps#0,…", default=(), kind=_names,
-          metavar="LIST")  # fmt: skip
+          metavar="LIST", action=_Collected)  # fmt: skip
     a.add("--watch-cache-check-interval", "how often caches are compared with the storage, 0 for never", default=300.0,
           kind=seconds, metavar="S")  # fmt: skip
     for verb in ("enable", "disable"):
         a.add(f"--{verb}-admission-plugins", f"rules for writes to {verb}, by kube-apiserver's names", default=(),
-              kind=_names, metavar="LIST")  # fmt: skip
+              kind=_names, metavar="LIST", action=_Collected)  # fmt: skip
     for what, text in (("not-ready", "not ready"), ("unreachable", "unreachable")):
         a.add(f"--default-{what}-toleration-seconds", f"how long Pods stay on nodes that are {text}",
               default=DEFAULT_TOLERATION_SECONDS, kind=int, metavar="S")  # fmt: skip
@@ -289,7 +291,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add(
         "--allow-metric-labels-manifest", "a YAML file that says so, if the option does not", kind=Path, metavar="FILE"
     )
-    a.add("--disabled-metrics", "metrics that are not told of", default=(), kind=_names, metavar="NAMES")
+    a.add("--disabled-metrics", "metrics that are not told of", default=(), kind=_names, metavar="NAMES",
+          action=_Collected)  # fmt: skip
     _add_audit_options(a)
     a.add("--shutdown-delay-duration", "how long the server serves on, being not ready, before it stops", default=0.0,
           kind=seconds, metavar="S")  # fmt: skip
@@ -312,7 +315,8 @@ def _add_oidc_options(a: _Arguments) -> None:
     ):
         a.add(f"--oidc-{name}", text, default=default, metavar="TEXT")
     a.add("--oidc-ca-file", "authorities that may have signed the issuer's certificate", kind=Path, metavar="FILE")
-    a.add("--oidc-signing-algs", "how tokens may be signed", kind=_names, default=("RS256",), metavar="LIST")
+    a.add("--oidc-signing-algs", "how tokens may be signed", kind=_names, default=("RS256",), metavar="LIST",
+          action=_Collected)  # fmt: skip
     a.add("--oidc-required-claim", "a claim that they must have; may be given several times", kind=_required_claim,
           default=(), metavar="CLAIM=VALUE", action=_Collected)  # fmt: skip
 
@@ -361,7 +365,7 @@ def _add_storage_options(a: _Arguments, default: str) -> None:
     a.add("--etcd-prefix", "what the keys of all objects begin with", default=RESOURCE_PREFIX, metavar="PREFIX")
     _add_etcd_options(a)
     a.add("--etcd-servers-overrides", "resources kept elsewhere: group/resource#server;server, with commas between",
-          default=(), kind=_names, metavar="LIST")  # fmt: skip
+          default=(), kind=_names, metavar="LIST", action=_Collected)  # fmt: skip
     a.add("--encryption-provider-config", "encrypt as this EncryptionConfiguration says", kind=Path, metavar="FILE")
 
 

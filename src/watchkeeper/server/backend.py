@@ -38,13 +38,13 @@ async def open_storage(options: ServeOptions) -> KV:
 
         return MemoryKV()
     if kind == "sqlite" and rest:
-        return _open_sqlite(Path(rest), read_only=options.read_only)
+        return _open_sqlite(Path(rest), read_only=options.read_only, synced=not options.unsafe_no_fsync)
     if is_etcd(url):
         return await _open_etcd(url, options)
     raise StartupError(f"--storage {url!r} is none of sqlite:PATH, memory:, etcd://HOST:PORT,…")
 
 
-def _open_sqlite(path: Path, *, read_only: bool) -> KV:
+def _open_sqlite(path: Path, *, read_only: bool, synced: bool) -> KV:
     from watchkeeper.kv.sqlite.schema import may_write_beside
     from watchkeeper.kv.sqlite.store import SQLiteKV
 
@@ -55,7 +55,7 @@ def _open_sqlite(path: Path, *, read_only: bool) -> KV:
     try:
         if read_only and not may_write_beside(path):
             return _CopiedKV(path)
-        return SQLiteKV.open(path, upkeep=not read_only)
+        return SQLiteKV.open(path, synchronous="FULL" if synced else "OFF", upkeep=not read_only)
     except KVError as error:
         raise StartupError(str(error)) from error
 

@@ -81,6 +81,8 @@ class ServeOptions:
     """How old the size of the storage may be that metrics tell; 0 leaves it out."""
     etcd_servers_overrides: tuple[str, ...] = ()
     """Resources that live elsewhere, such as `/events#https://one:2379;https://two:2379`."""
+    unsafe_no_fsync: bool = False
+    """Whether writes to SQLite files are acknowledged before they have reached the disk, as etcd calls it."""
     read_only: bool = False
     """Whether nothing is ever written to the storage: no objects, no history forgotten, no controllers."""
     encryption_provider_config: Path | None = None
