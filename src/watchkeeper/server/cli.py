@@ -70,6 +70,7 @@ def parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
 
     _add_db(commands, environ)
     _add_transfer(commands, environ)
+    _add_envtest(commands)
     return top
 
 
@@ -95,6 +96,24 @@ def _add_transfer(commands: argparse._SubParsersAction[_Parser], environ: Mappin
     for command in (exporting, importing):
         command.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of the server (default: as kubectl does)")
         command.add_argument("--context", default="", metavar="NAME", help="of the kubeconfig")
+
+
+def _add_envtest(commands: argparse._SubParsersAction[_Parser]) -> None:
+    text = "write a kube-apiserver and an etcd for the tests of Go programs, and print where they are"
+    envtest = commands.add_parser("envtest", help=text)
+    text = "path for KUBEBUILDER_ASSETS, or env for lines that a shell sources (default: path)"
+    envtest.add_argument("-p", "--print", choices=("path", "env"), default="path", help=text)
+    text = "where to write them (default: in the user's cache)"
+    envtest.add_argument("--bin-dir", type=Path, metavar="DIR", help=text)
+    envtest.set_defaults(run=_envtest)
+
+
+def _envtest(parsed: argparse.Namespace) -> int:
+    from watchkeeper.server.envtest.assets import default_directory, shell_lines, write_assets
+
+    assets = write_assets(parsed.bin_dir or default_directory(os.environ), os.environ)
+    write_out(shell_lines(assets) if parsed.print == "env" else f"{assets[0].parent}\n")
+    return 0
 
 
 def _export(parsed: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import logging
 import os
 import shlex
 import signal
+from collections.abc import Awaitable, Callable
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.server.huge_pages import HugePages
@@ -26,12 +27,16 @@ _NEW_OBJECTS = 20_000
 looking at them several times in between cost a tenth of it."""
 
 
-def serve(options: ServeOptions) -> int:
-    """Serve until a signal comes. Returns the exit code; raises StartupError when the server cannot start."""
+def serve(options: ServeOptions, *, until: Callable[[], Awaitable[None]] | None = None, announced: bool = True) -> int:
+    """Serve until a signal comes, or `until` returns. Returns the exit code.
+
+    Standard output tells how to reach the server, if that is to be `announced`. Raises StartupError when the server
+    cannot start.
+    """
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
     configure_logging(options.log_format, options.log_level)
     with asyncio.Runner(loop_factory=event_loop) as runner:
-        return runner.run(_serve(options))
+        return runner.run(_serve(options, until, announced))
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
@@ -43,27 +48,35 @@ def event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-async def _serve(options: ServeOptions) -> int:
+async def _serve(options: ServeOptions, until: Callable[[], Awaitable[None]] | None, announced: bool) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, _on_signal, stop)
+    tasks = TaskOwner("process")
+    if until is not None:
+        tasks.start("until", _stop_after(until, stop))
+    try:
+        return await _serve_until(stop, options, tasks, announced)
+    finally:
+        await tasks.close()
+
+
+async def _serve_until(stop: asyncio.Event, options: ServeOptions, tasks: TaskOwner, announced: bool) -> int:
     server = Server(options)
     # What is made at the start stays for good: no collection needs to look at it, neither now nor later.
     gc.disable()
     if not await _started(server, stop):
         return 0
-    _announce(server)
+    if announced:
+        _announce(server)
     gc.collect()
     gc.freeze()
     gc.enable()
-    tasks = TaskOwner("process")
     tasks.start("huge-pages", HugePages().keep())
-    try:
-        await stop.wait()
-    finally:
-        await tasks.close()
+    await stop.wait()
     log.info("stopping")
+    await tasks.close()
     await server.stop()
     return 0
 
@@ -85,6 +98,11 @@ async def _started(server: Server, stop: asyncio.Event) -> bool:
     finally:
         await tasks.close()
     return True
+
+
+async def _stop_after(until: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+    await until()
+    stop.set()
 
 
 async def _cancel_on(stop: asyncio.Event, task: asyncio.Task[int]) -> None:
