@@ -31,7 +31,7 @@ _AUDITED = "authentication.k8s.io/"
 _INVALIDATED = "service account token has been invalidated"
 _ONLY_SIGNATURE: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "sub", "jti")}
 _WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
-_MOUNTED_SECONDS = 3607
+MOUNTED_SECONDS = 3607
 """What kubelets ask for without being told otherwise: an hour, recognizable by the seconds."""
 _EXTENDED_SECONDS = 365 * 24 * 3600
 """Clients in pods may not know that their token is renewed, so such a one holds longer than it says."""
@@ -90,7 +90,7 @@ class ServiceAccountTokens:
 
         now = int(time.time())
         about: Claims = {"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}}
-        mounted = seconds == _MOUNTED_SECONDS and bound is not None and bound.kind == "pod"
+        mounted = seconds == MOUNTED_SECONDS and bound is not None and bound.kind == "pod"
         if self._extends and mounted and self._is_meant(audiences):
             about["warnafter"] = now + seconds
             seconds = _EXTENDED_SECONDS

@@ -49,13 +49,13 @@ _ABSENT = frozenset(
         "NodeRestriction",
         "OwnerReferencesPermissionEnforcement",
         "PodTolerationRestriction",
-        "ServiceAccount",
     }
 )
 """Those that kube-apiserver alone has."""
 
 EVENT_RATE_LIMIT, IMAGE_POLICY, NODE_SELECTOR = "EventRateLimit", "ImagePolicyWebhook", "PodNodeSelector"
-OPTIONAL = frozenset({EVENT_RATE_LIMIT, IMAGE_POLICY, NODE_SELECTOR})
+SERVICE_ACCOUNT = "ServiceAccount"
+OPTIONAL = frozenset({EVENT_RATE_LIMIT, IMAGE_POLICY, NODE_SELECTOR, SERVICE_ACCOUNT})
 """Off unless they are turned on."""
 
 _KNOWN = _IDLE | _ABSENT | frozenset(OFFERED) | OPTIONAL

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from watchkeeper.server.admission_choice import EVENT_RATE_LIMIT, IMAGE_POLICY, NODE_SELECTOR, OPTIONAL
+from watchkeeper.server.admission_choice import (
+    EVENT_RATE_LIMIT,
+    IMAGE_POLICY,
+    NODE_SELECTOR,
+    OPTIONAL,
+    SERVICE_ACCOUNT,
+)
 from watchkeeper.server.errors import StartupError
 
 if TYPE_CHECKING:
@@ -40,6 +46,8 @@ class AdmissionConfiguration:
     event_limits: tuple[Limit, ...] = ()
     image_policy: tuple[ImagePolicy, Backend] | None = None
     node_selectors: Mapping[str, str] | None = None
+    service_accounts: bool = False
+    """Whether Pods get accounts and tokens."""
 
 
 NOTHING_SAID = AdmissionConfiguration()
@@ -62,6 +70,7 @@ def load_admission_configuration(
         _event_limits(told.get(EVENT_RATE_LIMIT, "")) if EVENT_RATE_LIMIT in optional else (),
         _image_policy(told.get(IMAGE_POLICY)) if IMAGE_POLICY in optional else None,
         _node_selectors(told.get(NODE_SELECTOR, "")) if NODE_SELECTOR in optional else None,
+        SERVICE_ACCOUNT in optional,
     )
 
 

@@ -29,6 +29,7 @@ from watchkeeper.admission.runtime_class import RuntimeClass
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.endpoints.scope import ServedTable
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.names import generate_name
 from watchkeeper.server.admission_configuration import NOTHING_SAID, AdmissionConfiguration
 from watchkeeper.server.policy_params import plural_of
 from watchkeeper.server.security_labels import SecurityLabels
@@ -55,6 +56,7 @@ def builtin_plugins(
         NamespaceLifecycle(stored.namespace_is_ending),
         DeviceAccess(authorizer, stored.find_namespace),
         LimitRanger(lambda namespace: stored.list_in(_LIMITS, namespace)),
+        *_service_accounts(stored, told),
         TaintNodesByCondition(),
         *_image_policy(told),
         PodSecurity(
@@ -83,6 +85,16 @@ def builtin_plugins(
             lambda resource, name: stored.find(stored.store(*resource), name),
             lambda kind: plural_of(served, kind),
         ),
+    ]
+
+
+def _service_accounts(stored: StoredObjects, told: AdmissionConfiguration) -> list[Plugin]:
+    if not told.service_accounts:
+        return []
+    from watchkeeper.admission.service_accounts import ServiceAccounts
+
+    return [
+        ServiceAccounts(lambda namespace, name: stored.find_core("serviceaccounts", namespace, name), generate_name)
     ]
 
 
