@@ -13,40 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from watchkeeper.admission.rbac_escalation import RbacEscalation
-from watchkeeper.authn.request import RequestAuthenticator
-from watchkeeper.authn.service_account_tokens import ServiceAccountTokens
-from watchkeeper.authn.static_tokens import StaticTokens
-from watchkeeper.authz.interface import Authorizer
-from watchkeeper.authz.rbac.authorizer import RbacAuthorizer
 from watchkeeper.authz.rbac.escalation import EscalationCheck
 from watchkeeper.authz.rbac.policy import Policy
-from watchkeeper.authz.reviews import RuleResolver, RuleResolverUnion
-from watchkeeper.authz.union import AlwaysAllow, AuthorizerUnion, PrivilegedGroup
 from watchkeeper.controllers.manager import Controller, ControllerManager
-from watchkeeper.endpoints.app import App, PathHandler
-from watchkeeper.endpoints.filters import Filter
-from watchkeeper.endpoints.filters.authentication import Authentication
-from watchkeeper.endpoints.filters.authorization import Authorization
-from watchkeeper.endpoints.filters.impersonation import Impersonation
-from watchkeeper.endpoints.filters.long_running import mark_long_running
-from watchkeeper.endpoints.filters.max_in_flight import MaxInFlight
-from watchkeeper.endpoints.filters.metrics import RequestMetrics
-from watchkeeper.endpoints.filters.request_deadline import check_deadline
-from watchkeeper.endpoints.filters.strict_transport import StrictTransport
-from watchkeeper.endpoints.handlers.discovery import RootPath
+from watchkeeper.endpoints.app import App
 from watchkeeper.endpoints.router import Router
 from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
-from watchkeeper.request.user import LOOPBACK, SYSTEM_MASTERS, User
+from watchkeeper.server.access import Access, make_access
 from watchkeeper.server.admission_configuration import load_admission_configuration
 from watchkeeper.server.aggregation.settings import AggregationSettings
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.audit import open_audit_log
-from watchkeeper.server.authentication import anonymous_requests, issuers_of
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.client_trust import Trust
 from watchkeeper.server.controllers import elected_controllers
-from watchkeeper.server.credentials import Credentials, behind_proxies, load_credentials
+from watchkeeper.server.credentials import Credentials, load_credentials
 from watchkeeper.server.extensions import Extensions
 from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.followed_store import FollowedStore
@@ -57,30 +39,28 @@ from watchkeeper.server.identity import ExpiredLeases, IdentityLease, server_id
 from watchkeeper.server.kubeconfig import write_kubeconfig
 from watchkeeper.server.metrics.allocators import allocator_collector
 from watchkeeper.server.metrics.certificates import certificates_collector
-from watchkeeper.server.metrics.endpoint import Metrics, filter_collector
+from watchkeeper.server.metrics.endpoint import Metrics
 from watchkeeper.server.metrics.etcd import etcd_collector
-from watchkeeper.server.metrics.flow_control import flow_control_collector
 from watchkeeper.server.metrics.pod_security import pod_security_collector
 from watchkeeper.server.metrics.shaping import shaping
 from watchkeeper.server.metrics.storage import StorageMetrics
-from watchkeeper.server.openid import CONFIGURATION, KEYS, OpenID
+from watchkeeper.server.openid import OpenID
 from watchkeeper.server.options import DEFAULT_PORT, ServeOptions
 from watchkeeper.server.own_endpoints import AddressLeases, OwnEndpoints
 from watchkeeper.server.own_service import advertised_address
+from watchkeeper.server.paths import served_paths
 from watchkeeper.server.pki import serving_certificate
 from watchkeeper.server.policy_feed import RESOURCES, Followed, PolicyFeed
+from watchkeeper.server.request_filters import request_filters
 from watchkeeper.server.runtime_config import served_resources
-from watchkeeper.server.service_account_keys import service_account_keys
 from watchkeeper.server.service_ranges import node_ports, service_networks
 from watchkeeper.server.service_sharing import is_shared
-from watchkeeper.server.sockets import open_tcp, open_unix
+from watchkeeper.server.sockets import close_sockets, host_of, open_tcp, open_unix, port_of
 from watchkeeper.server.start_hooks import hooks_taken
 from watchkeeper.server.storage import check_encryption, open_factory, storage_factory
 from watchkeeper.server.tls import Tls
 from watchkeeper.server.tls_upkeep import TlsUpkeep
 from watchkeeper.server.upkeep import Upkeep
-from watchkeeper.server.version import Version
-from watchkeeper.server.zpages import Flagz, Statusz
 from watchkeeper.storage.factory import StorageFactory
 
 if TYPE_CHECKING:
@@ -93,10 +73,6 @@ _NAMESPACES_SECONDS = 60.0
 _FLOW_CONTROL_SECONDS = 60.0
 _OWN_SERVICE_SECONDS = 10.0
 """How often what somebody may have changed or deleted is put right."""
-
-_ITSELF = User(LOOPBACK.name, groups=(SYSTEM_MASTERS,))
-
-"""Who issues service account tokens, and the audience that they are for unless they say otherwise."""
 
 
 class State(enum.Enum):
@@ -132,8 +108,8 @@ class Server:
         self.urls: list[str] = []
         """How it is reached, the first one best."""
         self._undo: list[tuple[str, Callable[[], object]]] = []
-        self._feeds: list[PolicyFeed] = []
         """What `stop` does, last first."""
+        self._feeds: list[PolicyFeed] = []
         self.credentials: Credentials
         self.storage: StorageFactory
         self.assembly: Assembly
@@ -181,51 +157,72 @@ class Server:
         options = self.options
         make_private_dir(options.data_dir)
         sockets = self._open_sockets()
-        self.credentials = load_credentials(options)
+        port = port_of(sockets)
+        self._load_credentials()
+        self.storage = storage_factory(options)
+        self._undo.append(("storage", self.storage.close))
+        await open_factory(self.storage)
+        access = self._access()
+        self.assembly = Assembly(self.storage, self._choices(access, port))
+        self._undo.append(("assembly", self.assembly.close))
+        await check_encryption(self.storage, self.assembly.registry.stores())
+        self.assembly.services.min_request_timeout = options.min_request_timeout
+        await self.assembly.load_allocations()
+        if not options.read_only:
+            await self._bootstrap(port)
+        await self._follow_all()
+        await self._serve_custom_resources()
+        if not options.read_only:
+            self._start_upkeep(port)
+        await self._listen(sockets, await self._app(access))
+        if options.read_only:
+            log.info("read-only: nothing is written to the storage")
+        else:
+            self._start_controllers()
+            if is_shared(self.storage):
+                self._show_itself(port or DEFAULT_PORT)
+        self._write_kubeconfig(self.credentials.ca_pem)
+
+    def _load_credentials(self) -> None:
+        self.credentials = load_credentials(self.options)
         if self.credentials.files is not None:
             self._certificates = TlsUpkeep(
                 self.credentials.files,
                 self._use_certificates,
                 renew=self._renew_certificate if self.credentials.own else None,
             )
-        self.storage = storage_factory(options)
-        self._undo.append(("storage", self.storage.close))
-        await open_factory(self.storage)
-        authorizer = self._authorizer()
-        issuer, *earlier_issuers = options.service_account_issuer
-        signer = ServiceAccountTokens(
-            service_account_keys(
-                options.data_dir, options.service_account_signing_key_file, options.service_account_key_file
-            ),
-            issuer,
-            options.api_audiences,
-            earlier_issuers=earlier_issuers,
-            extends=options.service_account_extend_token_expiration,
-            max_seconds=int(options.service_account_max_token_expiration),
+
+    def _access(self) -> Access:
+        """Who asks, and what they may do. Raises StartupError."""
+        access = make_access(
+            self.options,
+            self.credentials,
+            self.policy,
+            authorizers=self.extensions.authorizers,
+            tokens=self.extensions.tokens,
+            own_token=self._own_token,
+            server_id=server_id(socket.gethostname().lower(), self.urls[0]),
         )
-        tokens = [*self.extensions.tokens, signer, StaticTokens({self._own_token: _ITSELF})]
-        issuers = issuers_of(options, server_id(socket.gethostname().lower(), self.urls[0]))
-        if issuers is not None:
-            self.metrics.add(issuers.collect)
-            tokens.append(issuers.authenticator)
-            self._undo.append(("issuers", issuers.close))
-            issuers.start()
-        authenticator = self.credentials.authenticator(
-            tokens,
-            audiences=signer.audiences,
-            anonymous=anonymous_requests(options, issuers.anonymous if issuers is not None else None),
-        )
-        choices = AssemblyOptions(
-            authorizer=authorizer,
-            resolver=self._rule_resolver(),
-            tokens=authenticator,
-            signer=signer,
+        if access.issuers is not None:
+            self.metrics.add(access.issuers.collect)
+            self._undo.append(("issuers", access.issuers.close))
+            access.issuers.start()
+        return access
+
+    def _choices(self, access: Access, port: int) -> AssemblyOptions:
+        """What the operator has decided about the API. Raises StartupError."""
+        options = self.options
+        return AssemblyOptions(
+            authorizer=access.authorizer,
+            resolver=access.resolver,
+            tokens=access.authenticator,
+            signer=access.signer,
             resources=served_resources(options.runtime_config),
             event_ttl=int(options.event_ttl),
             service_networks=service_networks(options.service_cluster_ip_range),
             node_ports=node_ports(options.service_node_port_range),
             plugins=self.extensions.admission,
-            extra_plugins=[RbacEscalation(EscalationCheck(self.policy, authorizer))],
+            extra_plugins=[RbacEscalation(EscalationCheck(self.policy, access.authorizer))],
             read_only=options.read_only,
             toleration_seconds=(
                 options.default_not_ready_toleration_seconds,
@@ -237,52 +234,44 @@ class Server:
                 options.enable_admission_plugins,
             ),
             disabled_plugins=options.disable_admission_plugins,
-            aggregation=self._aggregation(sockets),
+            aggregation=self._aggregation(port),
         )
-        self.assembly = Assembly(self.storage, choices)
-        self._undo.append(("assembly", self.assembly.close))
-        await check_encryption(self.storage, self.assembly.registry.stores())
-        self.assembly.services.min_request_timeout = options.min_request_timeout
-        await self.assembly.load_allocations()
-        if not options.read_only:
-            await self._bootstrap(_port_of(sockets))
-        if "RBAC" in options.authorization_modes:
+
+    async def _follow_all(self) -> None:
+        """Know what requests are judged by, and keep to know it."""
+        if "RBAC" in self.options.authorization_modes:
             await self._follow("rbac-policy", self.policy, RESOURCES)
         for name, followed, followed_resources in self.assembly.followed():
             feed = await self._follow(name, followed, followed_resources)
             if followed is self.assembly.policies or followed is self.assembly.webhooks:
                 self.assembly.configuration.until(feed.missing)
-        self.assembly.custom.start()
-        await self.assembly.custom.wait()
-        if options.app:
-            self.assembly.custom.declare(options.app)
-        if options.crds is not None:
-            await self.assembly.custom.install(options.crds)
-        if not options.read_only:
-            self._start_upkeep(_port_of(sockets))
-        app = await self._app(authorizer, authenticator, signer)
+
+    async def _serve_custom_resources(self) -> None:
+        custom = self.assembly.custom
+        custom.start()
+        await custom.wait()
+        if self.options.app:
+            custom.declare(self.options.app)
+        if self.options.crds is not None:
+            await custom.install(self.options.crds)
+
+    async def _listen(self, sockets: list[socket.socket], app: App) -> None:
+        """Answer from now on."""
         tls = self.credentials.tls
         self._listener = Listener(
             app,
             ssl_context=tls.context if tls is not None else None,
             authorities=tls.authorities if tls is not None else None,
         )
-        self._undo.append(("listener", lambda: self._listener.stop(options.shutdown_grace)))
+        self._undo.append(("listener", lambda: self._listener.stop(self.options.shutdown_grace)))
         if self._certificates is not None:
             self._undo.append(("certificates", self._certificates.close))
             self._certificates.start()
         self._add_checks()
         for sock in sockets:
             await self._listener.listen(sock, plain=sock.family == socket.AF_UNIX)
-        if options.read_only:
-            log.info("read-only: nothing is written to the storage")
-        else:
-            self._start_controllers()
-            if is_shared(self.storage):
-                self._show_itself(_port_of(sockets) or DEFAULT_PORT)
-        self._write_kubeconfig(self.credentials.ca_pem)
 
-    def _aggregation(self, sockets: list[socket.socket]) -> AggregationSettings:
+    def _aggregation(self, port: int) -> AggregationSettings:
         """How requests are passed on. Raises StartupError for a certificate that cannot be shown."""
         options = self.options
         certificate, key = options.proxy_client_cert_file, options.proxy_client_key_file
@@ -290,7 +279,6 @@ class Server:
             from watchkeeper.server.aggregation.client_certificate import check
 
             check(certificate, key)
-        port = _port_of(sockets)
         return AggregationSettings(
             certificate=certificate,
             key=key,
@@ -305,7 +293,7 @@ class Server:
             return None
         from watchkeeper.webhook.services import OwnServer
 
-        host = _host(self.options.bind).strip("[]")
+        host = host_of(self.options.bind).strip("[]")
         ca_pem = self.credentials.ca_pem
         if not ca_pem and self._certificates is not None:
             ca_pem = self._certificates.serving.encode()  # whoever has signed it, it is known here
@@ -389,26 +377,14 @@ class Server:
             sockets += open_tcp(options.bind, options.port)
             scheme = "http" if options.insecure_http else "https"
             port = sockets[0].getsockname()[1]
-            self.urls.append(f"{scheme}://{_host(options.bind)}:{port}")
+            self.urls.append(f"{scheme}://{host_of(options.bind)}:{port}")
         if options.unix_socket is not None:
             sockets.append(open_unix(options.unix_socket))
             path = options.unix_socket
             self.urls.append(f"unix://{path.absolute()}")
             self._undo.append(("unix socket", lambda: path.unlink(missing_ok=True)))
-        self._undo.append(("sockets", lambda: _close(sockets)))
+        self._undo.append(("sockets", lambda: close_sockets(sockets)))
         return sockets
-
-    def _authorizer(self) -> Authorizer:
-        own = self.extensions.authorizers
-        modes = self.options.authorization_modes
-        if modes == ("AlwaysAllow",) and not own:
-            return AlwaysAllow()
-        asked = [RbacAuthorizer(self.policy) if mode == "RBAC" else AlwaysAllow() for mode in modes]
-        return AuthorizerUnion([PrivilegedGroup(), *own, *asked])
-
-    def _rule_resolver(self) -> RuleResolver:
-        resolvers = [self.policy if mode == "RBAC" else AlwaysAllow() for mode in self.options.authorization_modes]
-        return resolvers[0] if len(resolvers) == 1 else RuleResolverUnion(resolvers)
 
     async def _bootstrap(self, port: int) -> None:
         """Create what every cluster begins with.
@@ -460,84 +436,41 @@ class Server:
         await feed.wait()
         return feed
 
-    async def _app(
-        self, authorizer: Authorizer, authenticator: RequestAuthenticator, signer: ServiceAccountTokens
-    ) -> App:
-        options = self.options
-        authentication = Authentication(behind_proxies(authenticator, options))
-        in_flight = MaxInFlight(
-            read_only=options.max_requests_inflight, mutating=options.max_mutating_requests_inflight
-        )
-        requests = RequestMetrics()
-        self.metrics.add(requests.collect)
-        stored = StorageMetrics(
-            self.storage.monitors,
-            self.assembly.registry.stores(),
-            poll_seconds=options.etcd_db_metric_poll_interval,
-        )
-        self.metrics.add(stored.collect)
-        self.metrics.add(etcd_collector(lambda: self.assembly.storage.measured))
-        self.metrics.add(allocator_collector(self.assembly.allocator))
-        self.metrics.add(certificates_collector(self.assembly.issued))
-        self.metrics.add(filter_collector(in_flight, authentication))
-        self.metrics.add(flow_control_collector(self.assembly.flow_schemas, in_flight.limit))
-        self.metrics.add(self.assembly.webhooks.collect)
-        self.metrics.add(self.assembly.policies.collect)
-        self.metrics.add(pod_security_collector(self.assembly.pod_security))
-        self.metrics.add(self.assembly.api_services.collect)
-        filters: list[Filter] = [
-            requests,
-            mark_long_running,
-            check_deadline,
-            authentication,
-            Impersonation(authorizer),
-            self.assembly.flow_schemas,
-            in_flight,
-            Authorization(authorizer),
-        ]
+    async def _app(self, access: Access) -> App:
+        options, assembly = self.options, self.assembly
+        auditing = None
         if (opened := await open_audit_log(options)) is not None:
             auditing, audit_log = opened
             self._undo.append(("audit log", audit_log.close))
-            self.metrics.add(auditing.collect)
-            filters.insert(filters.index(authentication), auditing.watch_failures)
-            filters.insert(filters.index(authentication) + 1, auditing)
-        if options.strict_transport_security_directives:
-            filters.insert(0, StrictTransport(options.strict_transport_security_directives))
-        paths, prefixes = self._paths(OpenID(signer, lambda: self.urls[0], options.service_account_jwks_uri))
-        router = Router(self.assembly.served)
+        filters = request_filters(options, access, assembly.flow_schemas, auditing, self.metrics)
+        openid = OpenID(access.signer, lambda: self.urls[0], options.service_account_jwks_uri)
+        paths, prefixes = served_paths(options, assembly, self.health, self.metrics, openid)
+        router = Router(assembly.served)
         self.metrics.add(router.deprecated.collect)
+        self._measure()
         return App(
-            filters=filters,
-            router=router,
-            paths=paths,
-            prefixes=prefixes,
-            request_timeout=options.request_timeout,
+            filters=filters, router=router, paths=paths, prefixes=prefixes, request_timeout=options.request_timeout
         )
 
-    def _paths(self, openid: OpenID) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
-        """What is answered besides resources: exact paths, and all below a path."""
-        paths: dict[str, PathHandler] = {
-            "/metrics": self.metrics.handle,
-            "/metrics/slis": self.metrics.handle_slis,
-            "/version": Version().handle,
-            "/flagz": Flagz(self.options).handle,
-            CONFIGURATION: openid.configuration,
-            KEYS: openid.keys,
-        }
-        prefixes = {"/version/": paths["/version"]}
-        for name in ("/healthz", "/livez", "/readyz"):
-            paths[name] = self.health.handle
-            prefixes[f"{name}/"] = self.health.handle
-        pages = [path for path in paths if "/" not in path[1:]]
-        paths["/statusz"] = Statusz([*pages, "/statusz"]).handle
-        served, below = self.assembly.paths()
-        paths.update(served)
-        prefixes.update(below)
-        listed = [*paths, *(path for path in below if path.startswith("/openapi"))]
-        paths["/"] = RootPath(self.assembly.discovery, lambda: [*listed, *self.health.paths()]).handle
-        paths["/index.html"] = paths["/"]
-        paths.update({f"{path}/": paths[path] for path in (CONFIGURATION, KEYS)})
-        return paths, prefixes
+    def _measure(self) -> None:
+        """Have the metrics tell of what is stored, and of the parts that judge and allocate."""
+        assembly = self.assembly
+        stored = StorageMetrics(
+            self.storage.monitors,
+            assembly.registry.stores(),
+            poll_seconds=self.options.etcd_db_metric_poll_interval,
+        )
+        for collector in (
+            stored.collect,
+            etcd_collector(lambda: assembly.storage.measured),
+            allocator_collector(assembly.allocator),
+            certificates_collector(assembly.issued),
+            assembly.webhooks.collect,
+            assembly.policies.collect,
+            pod_security_collector(assembly.pod_security),
+            assembly.api_services.collect,
+        ):
+            self.metrics.add(collector)
 
     def _add_checks(self) -> None:
         self.health.add(LOG)
@@ -590,15 +523,6 @@ async def _end(name: str, undo: Callable[[], object]) -> None:
         log.exception("%s did not end well", name)
 
 
-def _port_of(sockets: list[socket.socket]) -> int:
-    return next((int(s.getsockname()[1]) for s in sockets if s.family != socket.AF_UNIX), 0)
-
-
-def _close(sockets: list[socket.socket]) -> None:
-    for sock in sockets:
-        sock.close()
-
-
 def _require(holds: bool, problem: str) -> None:
     if not holds:
         raise Unhealthy(problem)
@@ -607,12 +531,3 @@ def _require(holds: bool, problem: str) -> None:
 async def _require_well(check: Callable[[], Awaitable[str]]) -> None:
     if problem := await check():
         raise Unhealthy(problem)
-
-
-def _host(bind: str) -> str:
-    """The address to reach a server at that serves `bind`."""
-    if bind in ("0.0.0.0", ""):
-        return "127.0.0.1"
-    if bind == "::":
-        return "[::1]"
-    return f"[{bind}]" if ":" in bind else bind

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from watchkeeper.server.errors import StartupError
@@ -44,6 +45,26 @@ def open_unix(path: Path) -> socket.socket:
     except OSError as error:
         raise StartupError(f"cannot serve on the unix socket {path}: {error.strerror or error}") from error
     return sock
+
+
+def close_sockets(sockets: Iterable[socket.socket]) -> None:
+    """Close all of them."""
+    for sock in sockets:
+        sock.close()
+
+
+def port_of(sockets: Iterable[socket.socket]) -> int:
+    """The port that is served, 0 where only a unix socket is."""
+    return next((int(sock.getsockname()[1]) for sock in sockets if sock.family != socket.AF_UNIX), 0)
+
+
+def host_of(bind: str) -> str:
+    """The host, as it stands in a URL, by which a server is reached that serves `bind`."""
+    if bind in ("0.0.0.0", ""):
+        return "127.0.0.1"
+    if bind == "::":
+        return "[::1]"
+    return f"[{bind}]" if ":" in bind else bind
 
 
 def _remove_dead(path: Path) -> None:
