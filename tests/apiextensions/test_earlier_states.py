@@ -53,6 +53,11 @@ def defaulted(obj: Object) -> None:
     obj["spec"]["versions"] = [version("v1", properties=n), version("v2", properties=n)]
 
 
+def stored_at_another(obj: Object) -> None:
+    for each in obj["spec"]["versions"]:
+        each["storage"] = each["name"] == "v2"
+
+
 async def names(resource: ServedResource) -> list[str]:
     found = await resource.scope.store.list(Context(user=LOOPBACK, namespace=""), ListOptions())
     return [item.key.rpartition("/")[2] for item in found.items]
@@ -98,3 +103,42 @@ def test_an_earlier_state_that_was_never_asked_before_leaves_nothing_behind(
     with caplog.at_level(logging.WARNING, "watchkeeper"):
         asyncio.run(scenario())
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize("asked_before", [True, False])
+def test_a_request_on_its_way_knows_its_kind_whatever_becomes_of_the_definition(
+    tmp_path: Path, asked_before: bool
+) -> None:
+    async def scenario() -> None:
+        options = ServeOptions(data_dir=tmp_path, storage="memory:", port=0, controllers=())
+        async with ApiServer(options) as server, RestClient(load_config(server.kubeconfig)) as rest:
+            served, scheme = server.assembly.served, server.assembly.scheme
+
+            def found() -> ServedResource | None:
+                return served.find("a.example.io", "v2", "widgets")
+
+            await rest.request("POST", DEFINITIONS, body=copy.deepcopy(DEFINITION))
+            await until(lambda: server.assembly.custom.controller.is_established(NAME))
+            earlier = found()
+            assert earlier is not None
+            kind = earlier.info.kind
+            if asked_before:
+                assert earlier.scope.kind is scheme.kind(kind)
+            definition = await rest.request("GET", f"{DEFINITIONS}/{NAME}")
+            stored_at_another(definition)
+            await rest.request("PUT", f"{DEFINITIONS}/{NAME}", body=definition)
+            await until(lambda: found() is not earlier)
+            versions = earlier.scope.versions
+            assert scheme.recognizes(kind)
+            widget: Object = {"apiVersion": "a.example.io/v2", "kind": "Widget", "metadata": {"name": "a"}, "n": 1}
+            assert versions.decode(copy.deepcopy(widget), kind) == widget
+            now = found()
+            assert now is not None
+            assert now.scope.kind is scheme.kind(kind)
+            await rest.request("DELETE", f"{DEFINITIONS}/{NAME}")
+            await until(lambda: found() is None)
+            assert not scheme.recognizes(kind)
+            assert versions.decode(copy.deepcopy(widget), kind) == widget
+            assert versions.restore(copy.deepcopy(widget), kind) == widget
+
+    asyncio.run(scenario())

@@ -11,7 +11,7 @@ from watchkeeper.admission.interface import Object
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.codec import OtherKind, decode_as_said
-from watchkeeper.runtime.scheme import Scheme, gvk_of
+from watchkeeper.runtime.scheme import Kind, Scheme, gvk_of
 
 
 class SchemeVersions:
@@ -19,6 +19,10 @@ class SchemeVersions:
 
     def __init__(self, scheme: Scheme) -> None:
         self.scheme = scheme
+
+    def kind(self, gvk: GroupVersionKind) -> Kind:
+        """A kind at a version. Raises NotRegistered."""
+        return self.scheme.kind(gvk)
 
     def convert(self, obj: Object, to: GroupVersionKind) -> Object | Awaitable[Object]:
         """Through the hub, at once."""
@@ -30,13 +34,13 @@ class SchemeVersions:
     def decode(self, obj: Any, kind: GroupVersionKind) -> Object:
         """By the decoder of what the object says it is, which without a word is `kind`."""
         try:
-            return decode_as_said(self.scheme, self.scheme.kind(kind), obj)
+            return decode_as_said(self.scheme, self.kind(kind), obj)
         except OtherKind as problem:
             raise ApiError(500, "", str(problem)) from problem
 
     def restore(self, obj: Object, to: GroupVersionKind) -> Object | Awaitable[Object]:
         """Defaulted at its own version, then converted."""
-        default = self.scheme.kind(gvk_of(obj)).default
+        default = self.kind(gvk_of(obj)).default
         if default is not None:
             default(obj)
         return self.convert(obj, to)

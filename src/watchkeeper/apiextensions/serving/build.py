@@ -92,9 +92,9 @@ def build_scopes(resource: CustomResource, version: VersionDefined) -> tuple[Sco
     store = CustomStore(config, is_ending=lambda: defined.terminating)
     scheme = resource.backend.services.scheme
     kinds = {each.name: CustomKind(resource.compiled(each.name)) for each in defined.versions}
-    if resource.is_current:
-        for each in kinds.values():
-            # Owners may have recorded fields at any version, whichever are asked for.
+    for name, each in kinds.items():
+        # Owners may have recorded fields at any version, whichever are asked for.
+        if resource.gives_kind(name):
             scheme.register(each)
     kind = kinds[version.name]
     maker = _ScopeMaker(resource, version, behavior, compiled)

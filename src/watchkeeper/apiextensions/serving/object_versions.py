@@ -9,11 +9,12 @@ import orjson
 
 from watchkeeper.admission.versions import SchemeVersions
 from watchkeeper.apiextensions.schema.embedded import well_formed_metadata
+from watchkeeper.apiextensions.serving.kind import CustomKind
 from watchkeeper.meta.errors import ApiError, internal_error
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupVersionKind
 from watchkeeper.runtime.codec import said_kind
-from watchkeeper.runtime.scheme import DecodeError, gvk_of
+from watchkeeper.runtime.scheme import DecodeError, Kind, gvk_of
 
 if TYPE_CHECKING:
     from watchkeeper.apiextensions.serving.resource import CustomResource
@@ -27,6 +28,10 @@ class CustomVersions(SchemeVersions):
     def __init__(self, resource: CustomResource) -> None:
         super().__init__(resource.backend.services.scheme)
         self._resource = resource
+
+    def kind(self, gvk: GroupVersionKind) -> Kind:
+        """The definition's own kind even if that has changed or gone since the request began."""
+        return CustomKind(self._resource.compiled(gvk.version)) if self._is_own(gvk) else super().kind(gvk)
 
     def convert(self, obj: Object, to: GroupVersionKind) -> Object | Awaitable[Object]:
         """By the definition's converter; an awaitable when that is a webhook."""
@@ -43,8 +48,7 @@ class CustomVersions(SchemeVersions):
 
     def decode(self, obj: Any, kind: GroupVersionKind) -> Object:
         """By the schema, without malformed metadata. What has another kind or version is kept, to be refused later."""
-        expected = self.scheme.kind(kind)
-        if expected.builtin:
+        if not self._is_own(kind):
             return super().decode(obj, kind)
         try:
             found = said_kind(obj)
@@ -75,12 +79,12 @@ class CustomVersions(SchemeVersions):
         return self._decoded(restored, to)
 
     def _decoded(self, obj: Object, kind: GroupVersionKind) -> Object:
-        expected = self.scheme.kind(kind)
-        return (
-            expected.decode(obj, None)
-            if expected.builtin
-            else self._resource.compiled(kind.version).decode_changed(obj)
-        )
+        if self._is_own(kind):
+            return self._resource.compiled(kind.version).decode_changed(obj)
+        return self.kind(kind).decode(obj, None)
+
+    def _is_own(self, gvk: GroupVersionKind) -> bool:
+        return gvk.kind == self._resource.defined.kind and self._converts(gvk.group, gvk.version)
 
     def _converts(self, group: str, version: str) -> bool:
         defined = self._resource.defined

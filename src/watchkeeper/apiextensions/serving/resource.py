@@ -18,7 +18,7 @@ from watchkeeper.apiextensions.serving.skeleton import skeleton
 from watchkeeper.apiextensions.serving.verbs import ENDING_VERBS, SCALE, SUBRESOURCE_VERBS, VERBS
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
 from watchkeeper.endpoints.scope import FieldManager, Scope, ServedResource, Services, end_begun
-from watchkeeper.meta.gvk import GroupResource, GroupVersionResource
+from watchkeeper.meta.gvk import GroupResource, GroupVersionKind, GroupVersionResource
 from watchkeeper.meta.versions import version_order
 from watchkeeper.registry.store import Store
 from watchkeeper.runtime.managedfields import Foreign
@@ -88,6 +88,8 @@ class CustomResource:
         self._converter: Converter | None = None
         self._base: Interface | None = None
         self._successor: CustomResource | None = None
+        self._replacement: CustomResource | None = None
+        """What came after it without taking anything over."""
         self._ended = False
         self._compiled: dict[str, CompiledVersion] = {}
         self._built: dict[str, _Built] = {}
@@ -156,10 +158,21 @@ class CustomResource:
             found = self._compiled[name] = compile_version(self.defined, version, self.hooks)
         return found
 
-    @property
-    def is_current(self) -> bool:
-        """Whether this is how the definition is served now. Who found an earlier state may still ask for its scopes."""
-        return self._successor is None and not self._ended
+    def gives_kind(self, name: str) -> bool:
+        """Whether the scheme is to have the kind of a version as it is here.
+
+        Who found an earlier state may still ask for its scopes, before anybody has asked for those of the state that
+        came after it; then the kind has to be known as it was. Nothing that has gone leaves anything in the scheme.
+        """
+        newest, gvk = self, self.defined.gvk(name)
+        while (later := newest._successor or newest._replacement) is not None:
+            newest = later
+        if newest is self:
+            return not self._ended
+        return not newest._ended and newest._defines(gvk) and not self.backend.services.scheme.recognizes(gvk)
+
+    def _defines(self, gvk: GroupVersionKind) -> bool:
+        return any(self.defined.gvk(version.name) == gvk for version in self.defined.versions)
 
     @property
     def _holder(self) -> CustomResource:
@@ -228,7 +241,8 @@ class CustomResource:
         a second later, as by the reference, unless only the definition's status has changed.
         """
         if not reads_alike(old.defined, self.defined):
-            old.close()
+            old._replacement = self
+            old._end()
             return frozenset()
         self._base, old._base = old._base, None
         self._converter, old._converter = old._converter, None
@@ -252,6 +266,10 @@ class CustomResource:
 
     def close(self) -> None:
         """End its watches and give back what it holds."""
+        self._end()
+
+    def _end(self) -> None:
+        """The same. Requests that are on their way look for kinds, which therefore stay if the replacement has them."""
         self._ended = True
         if self._base is not None:
             self.backend.close_storage(self._base)
@@ -259,9 +277,10 @@ class CustomResource:
         if self._converter is not None:
             self._converter.close()
             self._converter = None
-        if self._built:
-            for version in self.defined.versions:
-                self.backend.services.scheme.unregister(self.defined.gvk(version.name))
+        for version in self.defined.versions:
+            gvk = self.defined.gvk(version.name)
+            if self._replacement is None or not self._replacement._defines(gvk):
+                self.backend.services.scheme.unregister(gvk)
 
 
 def _find(defined: Defined, name: str) -> VersionDefined | None:
