@@ -15,8 +15,6 @@ from watchkeeper.admission.podsecurity.metrics import PodSecurityMetrics
 from watchkeeper.admission.quota.plugin import ResourceQuotas
 from watchkeeper.admission.read_only import ReadOnly
 from watchkeeper.admission.readiness import ConfigurationKnown
-from watchkeeper.aio.clock import SYSTEM_CLOCK
-from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.together import close_all
 from watchkeeper.apis.admissionregistration.behaviors import checked_behaviors
 from watchkeeper.apis.behavior import Behaviors
@@ -35,19 +33,14 @@ from watchkeeper.endpoints.handlers.openapi import OpenAPIPaths
 from watchkeeper.endpoints.installer import Installer
 from watchkeeper.endpoints.openapi.documents import OpenAPI
 from watchkeeper.endpoints.scope import ServedTable, Services
-from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
-from watchkeeper.registry.address_records import AddressRecords, FollowedServices
-from watchkeeper.registry.address_repair import ADDRESSES, SERVICES, AddressRepair, Tell
+from watchkeeper.registry.address_repair import SERVICES
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS, ServiceAllocator
 from watchkeeper.registry.builtin import BuiltinOptions, BuiltinRegistry
 from watchkeeper.registry.issued_certificates import IssuedCertificates
-from watchkeeper.registry.repair_events import ADDRESS_CONTROLLER, PORT_CONTROLLER, RepairEvents
 from watchkeeper.registry.service_families import complete_stored
-from watchkeeper.registry.service_networks import SERVICE_CIDRS, ServiceNetworks
-from watchkeeper.registry.service_records import ServiceRecords
+from watchkeeper.registry.service_networks import SERVICE_CIDRS
 from watchkeeper.registry.store import Store
-from watchkeeper.registry.transaction import Hooks
 from watchkeeper.runtime.scheme import Scheme
 from watchkeeper.server import admission_policies, admission_webhooks, api_services, flow_schemas, policy_feed
 from watchkeeper.server.admission_choice import chosen
@@ -62,7 +55,6 @@ from watchkeeper.server.api_services import ApiServices
 from watchkeeper.server.components import Components
 from watchkeeper.server.custom_resources import DEFINITIONS, STORES, CustomResourceSupport, with_definitions
 from watchkeeper.server.equivalents import ServedEquivalents
-from watchkeeper.server.errors import StartupError
 from watchkeeper.server.field_managers import field_manager_for
 from watchkeeper.server.flow_control_upkeep import FlowControlUpkeep
 from watchkeeper.server.flow_schemas import FlowSchemas
@@ -71,12 +63,11 @@ from watchkeeper.server.ownership import Ownership
 from watchkeeper.server.policy_feed import Followed
 from watchkeeper.server.quota_store import ServedQuotas
 from watchkeeper.server.resource_storage import Completion, ResourceStorage
-from watchkeeper.server.service_sharing import ServiceSharing, is_shared
+from watchkeeper.server.service_allocation import ServiceAllocation
 from watchkeeper.server.stored_objects import StoredObjects
 from watchkeeper.server.token_tracking import TokenUses
 from watchkeeper.server.version import KUBERNETES_MAJOR, KUBERNETES_MINOR
 from watchkeeper.server.virtual import VirtualResources
-from watchkeeper.storage.errors import CorruptObjects, StorageError
 from watchkeeper.storage.factory import StorageFactory
 
 if TYPE_CHECKING:
@@ -137,53 +128,18 @@ class Assembly:
         self.options = options
         self.scheme: Scheme = builtin_scheme()
         self.ownership = Ownership(self.scheme)
-        self.records = ServiceRecords(lambda resource: self.registry.find(resource), self.ownership.created)
-        self.allocator = ServiceAllocator(options.service_networks, options.node_ports, self.records)
-        self.networks = ServiceNetworks(self.allocator)
-        completions: dict[GroupResource, Completion] = {
-            SERVICES: lambda service: complete_stored(service, self.allocator.families),
-            _CLAIMS: lambda claim: equate_sources(claim.get("spec") or {}),
-        }
-        self._resources = ResourceStorage(storage, self.scheme, completions)
-        self._told: list[RepairEvents] = []
-        self._address_repair = AddressRepair(
-            lambda resource: self.registry.find(resource),
-            self.ownership.created,
-            self.allocator,
-            SYSTEM_CLOCK,
-            reserves=is_shared(storage),
-            tell=self._repair_events(ADDRESS_CONTROLLER),
-        )
-        self._address_records = AddressRecords(self.allocator, self._address_repair)
-        self._tasks = TaskOwner("assembly")
-        hooks: dict[GroupResource, Hooks] = {SERVICES: self.allocator}
-        self.issued = IssuedCertificates()
-        self.sharing: ServiceSharing | None = None
-        """Set when other servers may allocate for Services too."""
-        if is_shared(storage) and not options.read_only:
-            self.sharing = ServiceSharing(
-                storage,
-                lambda resource: self.registry.find(resource),
-                self.ownership,
-                self.allocator,
-                self._address_repair,
-                options.node_ports,
-                self._repair_events(PORT_CONTROLLER),
-            )
-        else:
-            hooks[ADDRESSES] = self._address_records  # they are all written here
-        self.registry = BuiltinRegistry(
+        self.service_allocation = ServiceAllocation(
+            storage,
             self.scheme,
-            with_definitions(self.scheme, _behaviors()),
-            self._resources.open,
-            BuiltinOptions(
-                event_ttl=options.event_ttl,
-                hooks=hooks,
-                part_hooks={(SIGNING_REQUESTS, "status"): self.issued},
-                stores={**STORES, **dict.fromkeys(FOLLOWED, FollowedStore)},
-                root=storage.root,
-            ),
+            self.ownership,
+            lambda resource: self.registry.find(resource),
+            networks=options.service_networks,
+            ports=options.node_ports,
+            read_only=options.read_only,
         )
+        self.issued = IssuedCertificates()
+        self._resources = ResourceStorage(storage, self.scheme, self._completions())
+        self.registry = self._make_registry()
         self.stored = StoredObjects(self.registry)
         self.served = ServedTable()
         self.equivalents = ServedEquivalents(self.served)
@@ -195,16 +151,7 @@ class Assembly:
             authorizer=options.authorizer,
             read_namespace=self.stored.find_namespace,
         )
-        self.webhooks = AdmissionWebhooks(
-            equivalents=self.equivalents,
-            authorizer=options.authorizer,
-            read_namespace=self.stored.find_namespace,
-            resolver=self._resolver,
-            credentials={
-                MUTATING: options.admission.mutating_webhooks,
-                VALIDATING: options.admission.validating_webhooks,
-            },
-        )
+        self.webhooks = self._make_webhooks()
         self.flow_schemas = FlowSchemas()
         self.quotas = ResourceQuotas(
             ServedQuotas(self.served, self.stored.list_in), options.admission.limited_resources
@@ -226,45 +173,75 @@ class Assembly:
             Components(storage.checks),
         )
         options.signer.find = self.stored.find_core
-        installer = self._installer = Installer(
+        self._installer = Installer(
             self.services,
             self.served,
             self.registry,
             field_managers=lambda kind, hub, sub: field_manager_for(self.scheme, kind, hub, sub),
             virtual=self.virtual.find,
         )
-        for info in resources():
-            # What is not served is still there for the server's own use.
-            if self.virtual.find(info, "") is None:
-                self.registry.store(info)
-        if not options.read_only:
-            options.signer.note_use = TokenUses(self.stored.store("", "secrets"), self.ownership).note
-        installer.install(options.resources)
+        self._open_stores()
+        self._installer.install(options.resources)
         self.discovery = Discovery(groups_of(options.resources, lambda gvk: self.scheme.kind(gvk).hub))
         self.api_services = ApiServices(self.served, self.discovery, self._make_remotes)
         self.openapi = OpenAPI(options.resources, f"{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}")
+        self.custom = self._make_custom()
+
+    def _make_webhooks(self) -> AdmissionWebhooks:
+        admission = self.options.admission
+        return AdmissionWebhooks(
+            equivalents=self.equivalents,
+            authorizer=self.options.authorizer,
+            read_namespace=self.stored.find_namespace,
+            resolver=self._resolver,
+            credentials={MUTATING: admission.mutating_webhooks, VALIDATING: admission.validating_webhooks},
+        )
+
+    def _make_custom(self) -> CustomResourceSupport:
         definitions = next(info for info in resources() if info.group_resource == DEFINITIONS)
-        self.custom = CustomResourceSupport(
+        return CustomResourceSupport(
             self.services,
             self.served,
             self.discovery,
             self.openapi,
-            storage,
-            self.served.find(*definitions.gvr) or installer.make(definitions),
+            self.storage,
+            self.served.find(*definitions.gvr) or self._installer.make(definitions),
             self.webhooks.clients,
-            read_only=options.read_only,
+            read_only=self.options.read_only,
         )
 
-    def _repair_events(self, controller: str) -> Tell:
-        events = RepairEvents(
-            controller,
-            lambda resource: self.registry.find(resource),
-            self.ownership.created,
-            self.scheme.to_hub,
-            SYSTEM_CLOCK,
+    def _completions(self) -> dict[GroupResource, Completion]:
+        return {
+            SERVICES: lambda service: complete_stored(service, self.allocator.families),
+            _CLAIMS: lambda claim: equate_sources(claim.get("spec") or {}),
+        }
+
+    def _make_registry(self) -> BuiltinRegistry:
+        return BuiltinRegistry(
+            self.scheme,
+            with_definitions(self.scheme, _behaviors()),
+            self._resources.open,
+            BuiltinOptions(
+                event_ttl=self.options.event_ttl,
+                hooks=self.service_allocation.hooks(),
+                part_hooks={(SIGNING_REQUESTS, "status"): self.issued},
+                stores={**STORES, **dict.fromkeys(FOLLOWED, FollowedStore)},
+                root=self.storage.root,
+            ),
         )
-        self._told.append(events)
-        return events.tell
+
+    def _open_stores(self) -> None:
+        """Those of all built-in resources: what is not served is still there for the server's own use."""
+        for info in resources():
+            if self.virtual.find(info, "") is None:
+                self.registry.store(info)
+        if not self.options.read_only:
+            self.options.signer.note_use = TokenUses(self.stored.store("", "secrets"), self.ownership).note
+
+    @property
+    def allocator(self) -> ServiceAllocator:
+        """Who gives addresses and ports to Services."""
+        return self.service_allocation.allocator
 
     def paths(self) -> tuple[dict[str, PathHandler], dict[str, PathHandler]]:
         """The paths that describe what is served: exact ones, and all below a path."""
@@ -285,14 +262,8 @@ class Assembly:
 
     def followed(self) -> list[tuple[str, Followed, Mapping[str, GroupResource]]]:
         """What this server knows of stored objects: a name, who is to be kept up to date, and the resources by kind."""
-        shared: list[tuple[str, Followed, Mapping[str, GroupResource]]] = []
-        if self.sharing is not None:
-            services = FollowedServices(self.allocator, self._address_repair)
-            shared.append(("service-addresses", self._address_records, {"IPAddress": ADDRESSES}))
-            shared.append(("services", services, {"Service": SERVICES}))
         return [
-            *shared,
-            ("service-networks", self.networks, {"ServiceCIDR": SERVICE_CIDRS}),
+            *self.service_allocation.followed(),
             ("admission-policies", self.policies, admission_policies.RESOURCES),
             ("admission-webhooks", self.webhooks, admission_webhooks.RESOURCES),
             ("api-services", self.api_services, api_services.RESOURCES),
@@ -366,39 +337,11 @@ class Assembly:
         return self.stored.store(group, resource)
 
     async def load_allocations(self) -> None:
-        """Learn what existing Services have been allocated, and from which networks, however long that takes to read.
+        """Learn what existing Services have been allocated. Called once, before anything is served.
 
-        Called once, before anything is served. Raises StartupError.
+        Raises StartupError.
         """
-        try:
-            await self._load_allocations()
-        except (ApiError, StorageError) as error:
-            raise StartupError(f"cannot find out what Services have been allocated: {error}") from error
-
-    async def _load_allocations(self) -> None:
-        try:
-            if networks := await self.stored.first_of(SERVICE_CIDRS):
-                self.networks.replace("ServiceCIDR", networks)
-        except CorruptObjects:
-            pass  # what is configured is good enough until they can be read, of which their feed tells
-        try:
-            services = await self.stored.first_of(SERVICES)
-        except CorruptObjects:
-            self.allocator.load(await self._resources.readable(SERVICES, self.registry.find(SERVICES).storage.codec))
-            return  # what records are left over cannot be told
-        self.allocator.load(services)
-        if self.options.read_only:
-            return
-        try:
-            if self.sharing is not None:
-                await self.sharing.start()
-            else:
-                items = await self.stored.first_items(ADDRESSES)
-                self.allocator.replace_records(item.key.rpartition("/")[2] for item in items)
-                self.records.reconcile(services, (item.data() for item in items), self.allocator.covers)
-        except CorruptObjects as error:
-            log.error("IPAddresses are not put right: %s", error)
-        self._tasks.start("address-repair", self._address_repair.run())
+        await self.service_allocation.load(self.stored, self._resources)
 
     # -- the end ----------------------------------------------------------------------------------------------
 
@@ -415,10 +358,7 @@ class Assembly:
                 self.quotas.close,
                 self.api_services.close,
                 self.custom.close,
-                self._tasks.close,
-                *(events.close for events in self._told),
-                self.records.close,
-                *([self.sharing.close] if self.sharing is not None else []),
+                self.service_allocation.close,
             ]
         )
 
