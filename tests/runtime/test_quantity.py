@@ -1,6 +1,6 @@
 import pytest
 
-from watchkeeper.runtime.quantity import Quantity, QuantityError, canonical_quantity
+from watchkeeper.runtime.quantity import Quantity, QuantityError, canonical_quantity, overflowed
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,21 @@ def test_whole_values_are_rounded_up_and_bounded() -> None:
     assert Quantity.parse("-1.2").value() == -1
     assert Quantity.parse("1500m").milli_value() == 1500
     assert Quantity.parse("1e2000000000").value() == 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "places", "value"),
+    [
+        ("9223372036854775808", 0, -(2**63)),
+        ("12345678901234567890", 0, -6101065172474983726),
+        ("1e19", 0, 0),
+        ("1e21", 3, 0),
+        ("9223372036854776", 3, (9223372036854776 * 1000 + 2**63) % 2**64 - 2**63),
+        ("1Ei", 3, (2**60 * 1000 + 2**63) % 2**64 - 2**63),
+        ("9223372036854775807", 3, -1000),
+        ("-12345678901234567890", 0, 6101065172474983726),
+        ("16Ei", 3, -1000),
+    ],
+)
+def test_beyond_64_bits_the_reference_has_another_number(text: str, places: int, value: int) -> None:
+    assert overflowed(text, places) == value

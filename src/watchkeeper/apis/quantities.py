@@ -11,6 +11,8 @@ from collections.abc import Mapping, MutableMapping
 from functools import lru_cache
 from typing import Any
 
+from watchkeeper.runtime.quantity import overflowed
+
 NANO = 10**9
 MILLI = NANO // 1000
 
@@ -21,6 +23,8 @@ _BINARY_SUFFIX = {power: suffix for suffix, power in _BINARY.items()}
 
 _COARSE = "imkMGTPE"
 """What ends the texts that have no part below a thousandth."""
+
+_MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 
 _MAX_EXPONENT = 2048
 """Of ten. Greater ones are written by nobody in earnest; their numbers would not fit into memory."""
@@ -91,13 +95,15 @@ def compare(first: str, second: str) -> int:
 
 
 def whole_value(text: str) -> int:
-    """The amount in whole units, rounded up."""
-    return -(-amount(text) // NANO)
+    """The amount in whole units, rounded up; what the reference makes of it where that is beyond 64 bits."""
+    value = -(-amount(text) // NANO)
+    return value if _MIN_INT64 <= value <= _MAX_INT64 else overflowed(text, 0)
 
 
 def milli_value(text: str) -> int:
-    """The amount in thousandths, rounded up."""
-    return -(-amount(text) // MILLI)
+    """The amount in thousandths, rounded up; what the reference makes of it where that is beyond 64 bits."""
+    value = -(-amount(text) // MILLI)
+    return value if _MIN_INT64 <= value <= _MAX_INT64 else overflowed(text, 3)
 
 
 def round_resources(resources: MutableMapping[str, Any] | None) -> None:

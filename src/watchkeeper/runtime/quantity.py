@@ -162,7 +162,7 @@ def _interpret(suffix: str) -> tuple[int, str]:
 def _binary(cls: type[Quantity], text: str, number: Decimal, whole: str, fraction: str, exponent: int) -> Quantity:
     amount = _EXACT.multiply(number, Decimal(2**exponent))
     digits = whole or "0"
-    if not fraction and 15 - len(digits) - int(exponent * 3 / 10) - 1 >= 0:
+    if not fraction and _is_short(digits, exponent):
         return cls(amount, "binary", text if int(digits) & 7 else "")
     amount = _round(amount)
     if abs(amount) > _MAX_INT64:
@@ -181,6 +181,43 @@ def _round(amount: Decimal) -> Decimal:
             else amount
         )
     return amount
+
+
+def overflowed(text: str, places: int) -> int:
+    """What the reference makes of a quantity of which 10^places times are beyond an int64.
+
+    The low 64 bits are left, or 0, if it has read an int64 and an exponent that it multiplies by step by step.
+    Raises QuantityError.
+    """
+    match = _PARTS.fullmatch(text)
+    if match is None or not text:
+        raise QuantityError(_WRONG_FORMAT)
+    whole, fraction = match[2] or "0", match[3] or ""
+    exponent, form = _interpret(match[4])
+    digits, power = int(f"{match[1]}{whole}{fraction}"), exponent - len(fraction)
+    if form == "binary":
+        if not fraction and _is_short(whole, exponent):
+            return _shifted(digits * 2**exponent, places)
+        value = digits * 2**exponent * 10**places // 10 ** len(fraction)
+        return _low_bits(min(value, _MAX_INT64 * 10**places) if value > 0 else max(value, -_MAX_INT64 * 10**places))
+    if len(whole) + len(fraction) <= _FAST_DIGITS and power >= -9:
+        return _shifted(digits, power + places)
+    shift = power + places
+    return _low_bits(digits * 10**shift if shift >= 0 else -(-digits // 10**-shift))
+
+
+def _shifted(value: int, power: int) -> int:
+    """The low bits of a product with a power of ten that the reference multiplies by at once, 0 with any other."""
+    return _low_bits(value * 10**power) if power in (1, 2, 3, 6, 9) else 0
+
+
+def _low_bits(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def _is_short(whole: str, exponent: int) -> bool:
+    """Whether the reference reads so many binary units as an int64."""
+    return 15 - len(whole) - int(exponent * 3 / 10) - 1 >= 0
 
 
 _CANONICAL: dict[str, str] = {}

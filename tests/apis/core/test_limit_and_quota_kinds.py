@@ -68,6 +68,10 @@ def test_a_limit_range_without_a_name_gets_one() -> None:
             ['maxLimitRequestRatio[cpu]: Invalid value: "4": ratio 4 is greater than max/min = 3.000000'],
         ),
         (
+            {"type": "Pod", "min": {"cpu": "1"}, "max": {"cpu": "1e19"}, "maxLimitRequestRatio": {"cpu": "4"}},
+            ['maxLimitRequestRatio[cpu]: Invalid value: "4": ratio 4 is greater than max/min = 0.000000'],
+        ),
+        (
             {
                 "type": "Container",
                 "default": {"example.com/gpu": "2"},
@@ -102,6 +106,10 @@ def test_each_type_is_limited_once() -> None:
         (
             {"hard": {"pods": "-1"}},
             ['hard[pods]: Invalid value: "-1": must be greater than or equal to 0'],
+        ),
+        (
+            {"hard": {"pods": "9223372036854776"}},
+            ['hard[pods]: Invalid value: "9223372036854776": must be an integer'],
         ),
         ({"hard": {"pods": "500m"}}, ['hard[pods]: Invalid value: "500m": must be an integer']),
         ({"scopes": ["Odd"]}, ['scopes: Invalid value: ["Odd"]: unsupported scope']),

@@ -261,6 +261,14 @@ def test_a_new_scheduling_gate_is_told_once_where_it_stands_last() -> None:
     assert told == ["spec.schedulingGates[2].name"]
 
 
+def test_amounts_of_bytes_that_are_too_great_to_count_in_thousandths_are_taken_for_fractions() -> None:
+    resources = {"requests": {"memory": "1Ei", "ephemeral-storage": "10E"}}
+    found = [text for text in create(pod(containers=[container(resources=resources)])).warnings if "fractional" in text]
+    assert found == [
+        'spec.containers[0].resources.requests[memory]: fractional byte value "1Ei" is invalid, must be an integer'
+    ]
+
+
 def test_amounts_of_bytes_that_are_no_whole_number_are_told_resource_by_resource() -> None:
     requests = {"memory": "1e-1", "ephemeral-storage": "100u", "cpu": "100m"}
     limits = {"memory": "1500m", "ephemeral-storage": "2000m", "cpu": "1"}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
-from watchkeeper.apis.quantities import NANO, amount, compare
+from watchkeeper.apis.quantities import NANO, amount, compare, milli_value, whole_value
 from watchkeeper.apis.validation.names import is_qualified_name
 from watchkeeper.apis.validation.resources import (
     container_resource_name_errors,
@@ -114,6 +114,10 @@ def _order_errors(item: Item, resource: str, path: str) -> list[FieldError]:
     return errors
 
 
+_MAX_MILLI = (2**63 - 1) // 1000
+"""What the reference counts in thousandths is below."""
+
+
 def _ratio_errors(found: Mapping[str, str | None], path: str) -> list[FieldError]:
     ratio, low, high = found[_RATIO], found["min"], found["max"]
     if ratio is None:
@@ -122,7 +126,12 @@ def _ratio_errors(found: Mapping[str, str | None], path: str) -> list[FieldError
     if amount(ratio) < NANO:
         errors.append(invalid(path, ratio, f"ratio {ratio} is less than 1"))
     if low is not None and high is not None and amount(low):
-        limit = Fraction(amount(high), amount(low))
-        if Fraction(amount(ratio), NANO) > limit:
-            errors.append(invalid(path, ratio, f"ratio {ratio} is greater than max/min = {float(limit):f}"))
+        fits = all(whole_value(text) < _MAX_MILLI for text in (ratio, low, high))
+        wanted = milli_value(ratio) / 1000 if fits else float(whole_value(ratio))
+        most, least = (milli_value(text) if fits else whole_value(text) for text in (high, low))
+        limit = (
+            most / least if least else math.copysign(math.inf, most)
+        )  # 0 is what amounts beyond 64 bits may count as
+        if wanted > limit:
+            errors.append(invalid(path, ratio, f"ratio {ratio} is greater than max/min = {limit:f}"))
     return errors

@@ -10,7 +10,7 @@ from watchkeeper.apis.core.pod_annotations import APPARMOR_CONTAINER, SECCOMP_CO
 from watchkeeper.apis.core.pod_create import APPARMOR_DEPRECATED, profile_of_annotation
 from watchkeeper.apis.core.volume_warnings import volume_warnings
 from watchkeeper.apis.core.windows_validation import each_container
-from watchkeeper.apis.quantities import NANO, amount
+from watchkeeper.apis.quantities import milli_value
 from watchkeeper.apis.validation.net import ip_warnings
 from watchkeeper.meta.field import go_quote
 
@@ -141,9 +141,13 @@ def _repeated(items: Sequence[Object] | None, field: str, path: str) -> Iterator
 def _may_be_fractional(resources: Mapping[str, str]) -> bool:
     for name in _BYTES:
         text = resources.get(name)
-        if text is not None and (text[-1] in "mun" or "e-" in text):
+        if text is not None and (len(text) > 9 or text[-1] in "mun" or text[-2:] in _GREAT or "e-" in text):
             return True
     return False
+
+
+_GREAT = ("Ti", "Pi", "Ei")
+"""Of these, short texts may say more than the reference can count in thousandths, which it takes for fractions."""
 
 
 def _fractional_bytes(resources: Object, sides: Sequence[str], path: str) -> Iterator[str]:
@@ -151,7 +155,7 @@ def _fractional_bytes(resources: Object, sides: Sequence[str], path: str) -> Ite
     for name in _BYTES:
         for side in sides:
             text = (resources.get(side) or {}).get(name)
-            if text is not None and amount(text) % NANO:
+            if text is not None and milli_value(text) % 1000:
                 yield f'{path}.{side}[{name}]: fractional byte value "{text}" is invalid, must be an integer'
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from watchkeeper.apis.quantities import NANO, amount
+from watchkeeper.apis.quantities import milli_value
 from watchkeeper.meta.field import go_quote
 
 Object = Mapping[str, Any]
@@ -51,7 +51,7 @@ def claim_spec_warnings(spec: Object, path: str) -> Iterator[str]:
     resources = spec.get("resources") or {}
     for side in ("requests", "limits"):
         text = (resources.get(side) or {}).get("storage")
-        if text is not None and amount(text) % NANO:
+        if text is not None and milli_value(text) % 1000:
             at = f"{path}.resources.{side}[storage]"
             yield f"{at}: fractional byte value {go_quote(text)} is invalid, must be an integer"
 

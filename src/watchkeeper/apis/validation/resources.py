@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
-from watchkeeper.apis.quantities import MILLI, NANO, NotAQuantity, amount
+from watchkeeper.apis.quantities import NANO, NotAQuantity, amount, milli_value, whole_value
 from watchkeeper.apis.validation.metadata import NEGATIVE
 from watchkeeper.apis.validation.names import Texts, is_dns1123_label, is_qualified_name
 from watchkeeper.apis.validation.numbers import NOT_POSITIVE
@@ -99,11 +99,10 @@ def validate_positive_quantity(text: str, path: str) -> list[FieldError]:
 @lru_cache(4096)
 def resource_quantity_errors(name: str, text: str) -> Texts:
     """What is wrong with the quantity of a resource: negative, or a fraction of something countable."""
-    value = amount(text)
     errors = []
-    if value < 0:
+    if amount(text) < 0:
         errors.append(NEGATIVE)
-    if (name in INTEGER_RESOURCES or is_extended_resource(name)) and -(-value // MILLI) % 1000:
+    if (name in INTEGER_RESOURCES or is_extended_resource(name)) and milli_value(text) % 1000:
         errors.append(NOT_AN_INTEGER)
     return tuple(errors)
 
@@ -122,7 +121,7 @@ def is_divisible_huge_page(name: str, text: str) -> bool:
         return False
     if size <= 0 or size % NANO:
         return False
-    return -(-amount(text) // NANO) % (size // NANO) == 0
+    return whole_value(text) % (size // NANO) == 0
 
 
 Amounts = tuple[tuple[str, str], ...]
