@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from watchkeeper.meta.field import format_value, go_float, go_json, in_declared_order, in_key_order
+from watchkeeper.meta.field import format_value, go_float, go_json, in_declared_order, in_key_order, not_supported
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,12 @@ def test_a_selector_names_its_labels_before_its_expressions() -> None:
     value = {"matchExpressions": [{"operator": "Exists", "key": "k"}], "matchLabels": {"b": "1", "a": "2"}}
     expected = '{"matchLabels":{"a":"2","b":"1"},"matchExpressions":[{"key":"k","operator":"Exists"}]}'
     assert format_value(in_declared_order(value)) == expected
+
+
+def test_text_with_known_values_is_shown_as_json_unless_it_is_plain() -> None:
+    assert not_supported("spec.restartPolicy", "<é\x7f&", ["Always"]).body() == (
+        'Unsupported value: "\\u003cé\x7f\\u0026": supported values: "Always"'
+    )
+    assert not_supported("scope", "<é\x7f&", ["Cluster"], plain=True).body() == (
+        'Unsupported value: "<é\\x7f&": supported values: "Cluster"'
+    )

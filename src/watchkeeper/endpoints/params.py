@@ -201,7 +201,7 @@ def read_write_params(request: Request, kind: str, *, apply: bool | None = None)
         wrong += validate_field_manager(manager, "fieldManager")
     wrong += dry_run_errors(dry_run)
     if validation not in ("", "Ignore", "Warn", "Strict"):
-        wrong.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
+        wrong.append(not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"], plain=True))
     if wrong:
         raise errors.invalid(GroupKind(META_GROUP, kind), "", wrong)
     return WriteParams(

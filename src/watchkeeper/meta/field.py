@@ -48,7 +48,7 @@ OMIT_VALUE = OmitValue()
 
 
 class JsonText(str):
-    """Text that errors show as JSON instead of as Go quotes it: what the reference refers to by a pointer."""
+    """Text that errors show as JSON instead of as Go quotes it: what has a type of its own in the reference."""
 
     __slots__ = ()
 
@@ -255,8 +255,14 @@ def not_found(path: str, value: Any) -> FieldError:
     return FieldError(ErrorType.NOT_FOUND, path, value)
 
 
-def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """The value is not one of those known. Lists what would be, in the order given."""
+def not_supported(path: str, value: Any, supported: Iterable[str], *, plain: bool = False) -> FieldError:
+    """The value is not one of those known. Lists what would be, in the order given.
+
+    Text is shown as JSON, for the types that have known values are not plain text to the reference. Where one is,
+    `plain` has to say so.
+    """
+    if not plain and isinstance(value, str):
+        value = JsonText(value)
     quoted = [go_quote(s) for s in supported]
     detail = f"supported values: {', '.join(quoted)}" if quoted else ""
     return FieldError(ErrorType.NOT_SUPPORTED, path, value, detail)

@@ -24,7 +24,7 @@ def conversion_errors(
     if not strategy:
         errors.append(required(f"{path}.strategy"))
     elif strategy not in STRATEGIES:
-        errors.append(not_supported(f"{path}.strategy", strategy, STRATEGIES))
+        errors.append(not_supported(f"{path}.strategy", strategy, STRATEGIES, plain=True))
     webhook = conversion.get("webhook") or {}
     config, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
     if strategy != "Webhook":

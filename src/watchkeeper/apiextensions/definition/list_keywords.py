@@ -23,14 +23,14 @@ def list_and_map_errors(schema: Json, path: str, *, atomic_sets: bool) -> list[F
     if map_type is not None:
         errors += _wrong_type(schema, "object", _MAP_TYPE, path)
         if map_type not in ("atomic", "granular"):
-            errors.append(not_supported(f"{path}.{_MAP_TYPE}", map_type, ["atomic", "granular"]))
+            errors.append(not_supported(f"{path}.{_MAP_TYPE}", map_type, ["atomic", "granular"], plain=True))
     if list_type is not None:
         wrong = _wrong_type(schema, "array", _LIST_TYPE, path)
         errors += wrong
         if not wrong and atomic_sets and list_type == "set" and isinstance(schema.get("items"), dict):
             errors += _set_item_errors(schema["items"], f"{path}.items")
         if list_type not in ("atomic", "set", "map"):
-            errors.append(not_supported(f"{path}.{_LIST_TYPE}", list_type, ["atomic", "set", "map"]))
+            errors.append(not_supported(f"{path}.{_LIST_TYPE}", list_type, ["atomic", "set", "map"], plain=True))
     if schema.get(_KEYS):
         text = "must be map if x-kubernetes-list-map-keys is non-empty"
         if list_type is None:

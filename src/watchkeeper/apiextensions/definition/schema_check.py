@@ -159,7 +159,7 @@ class _Check:
         errors: list[FieldError] = []
         kind = schema.get("type") or ""
         if self.requirements.valid_types and kind and kind not in TYPES:
-            errors.append(not_supported(f"{path}.type", kind, TYPES))
+            errors.append(not_supported(f"{path}.type", kind, TYPES, plain=True))
         if schema.get("default") is not None and place.defaults_forbidden is not None:
             errors.append(forbidden(f"{path}.default", f"must not be set {place.defaults_forbidden}".rstrip()))
         if schema.__class__ is WithEmpties or not _UNSUPPORTED_SET.isdisjoint(schema):

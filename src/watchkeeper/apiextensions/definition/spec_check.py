@@ -79,7 +79,7 @@ def _group_errors(group: str, path: str) -> list[FieldError]:
 def _enum_errors(value: str, allowed: tuple[str, ...], path: str) -> list[FieldError]:
     if not value:
         return [required(path)]
-    return [] if value in allowed else [not_supported(path, value, allowed)]
+    return [] if value in allowed else [not_supported(path, value, allowed, plain=True)]
 
 
 def _missing_schema_errors(spec: DefinedSpec, options: SpecOptions, path: str) -> list[FieldError]:

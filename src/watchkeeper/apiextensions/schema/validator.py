@@ -433,7 +433,7 @@ def _field_error(problem: Problem, prefix: str) -> FieldError:
             return required(path)
         case "enum":
             allowed = [v if isinstance(v, str) else go_json(v) for v in problem.allowed]
-            return not_supported(path, in_key_order(problem.value), allowed)
+            return not_supported(path, in_key_order(problem.value), allowed, plain=True)
         case "too-long":
             words = f"may not be more than {problem.limit} {'byte' if problem.limit == 1 else 'bytes'}"
             return FieldError(ErrorType.TOO_LONG, path, "", words)

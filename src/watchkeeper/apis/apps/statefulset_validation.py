@@ -20,7 +20,7 @@ from watchkeeper.apis.validation.internal_form import InternalForm, Reference, i
 from watchkeeper.apis.validation.metadata import validate_builtin_object_meta_update
 from watchkeeper.apis.validation.names import is_dns1123_label
 from watchkeeper.apis.validation.numbers import validate_nonnegative
-from watchkeeper.meta.field import FieldError, forbidden, in_declared_order, invalid, required
+from watchkeeper.meta.field import FieldError, JsonText, forbidden, in_declared_order, invalid, required
 
 Object = dict[str, Any]
 Spec = Mapping[str, Any]
@@ -56,7 +56,7 @@ def _spec_errors(spec: Spec, options: PodOptions, *, is_new: bool, check_templat
     if not policy:
         errors.append(required("spec.podManagementPolicy"))
     elif policy not in ("OrderedReady", "Parallel"):
-        errors.append(invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
+        errors.append(invalid("spec.podManagementPolicy", JsonText(policy), "must be 'OrderedReady' or 'Parallel'"))
     errors += _strategy_errors(spec.get("updateStrategy") or {})
     retention = spec.get("persistentVolumeClaimRetentionPolicy")
     if retention is not None:

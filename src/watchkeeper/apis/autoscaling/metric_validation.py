@@ -9,7 +9,7 @@ from typing import Any
 from watchkeeper.apis.quantities import amount
 from watchkeeper.apis.validation.names import is_dns1123_label, is_path_segment_name
 from watchkeeper.apis.validation.resources import container_resource_name
-from watchkeeper.meta.field import FieldError, forbidden, invalid, not_supported, required
+from watchkeeper.meta.field import FieldError, JsonText, forbidden, invalid, not_supported, required
 
 Object = Mapping[str, Any]
 
@@ -153,7 +153,7 @@ def _target(target: Object, path: str) -> list[FieldError]:
     kind = target.get("type") or ""
     errors = [] if kind else [required(f"{path}.type", "must specify a metric target type")]
     if kind not in _TARGETS:
-        errors.append(invalid(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue"))
+        errors.append(invalid(f"{path}.type", JsonText(kind), "must be either Utilization, Value, or AverageValue"))
     for field in ("value", "averageValue"):
         quantity = target.get(field)
         if quantity is not None and amount(quantity) <= 0:

@@ -19,7 +19,7 @@ from watchkeeper.apis.core.pod_template_validation import template_options
 from watchkeeper.apis.validation.enums import validate_enum
 from watchkeeper.apis.validation.names import byte_length
 from watchkeeper.apis.validation.numbers import validate_nonnegative
-from watchkeeper.meta.field import FieldError, in_declared_order, invalid, not_supported, required
+from watchkeeper.meta.field import FieldError, JsonText, in_declared_order, invalid, not_supported, required
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 
 Object = dict[str, Any]
@@ -108,7 +108,7 @@ def _zone_errors(zone: str) -> list[FieldError]:
     path = "spec.timeZone"
     if not zone:
         return [invalid(path, zone, "timeZone must be nil or non-empty string")]
-    unknown = invalid(path, zone, f"unknown time zone {zone}")
+    unknown = invalid(path, JsonText(zone), f"unknown time zone {zone}")
     if any(part in (".", "..") or part.startswith("-") or not _zone_part(part) for part in zone.split("/")):
         return [unknown]
     errors: list[FieldError] = []

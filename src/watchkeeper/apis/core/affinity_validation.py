@@ -16,6 +16,7 @@ from watchkeeper.apis.validation.selectors import validate_label_selector
 from watchkeeper.meta.field import (
     ErrorType,
     FieldError,
+    JsonText,
     duplicate,
     forbidden,
     invalid,
@@ -51,7 +52,7 @@ def validate_node_selector_requirement(
             text = "must be specified single value when `operator` is 'Lt' or 'Gt'"
             errors.append(required(f"{path}.values", text))
     else:
-        errors.append(invalid(f"{path}.operator", operator, _NOT_AN_OPERATOR))
+        errors.append(invalid(f"{path}.operator", JsonText(operator), _NOT_AN_OPERATOR))
     errors += validate_label_name(requirement.get("key") or "", f"{path}.key")
     if not allow_invalid_values:
         for i, value in enumerate(values):
@@ -63,7 +64,7 @@ def _field_requirement(requirement: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     operator, values = requirement.get("operator") or "", requirement.get("values") or ()
     if operator not in ("In", "NotIn"):
-        errors.append(invalid(f"{path}.operator", operator, _NOT_AN_OPERATOR))
+        errors.append(invalid(f"{path}.operator", JsonText(operator), _NOT_AN_OPERATOR))
     elif len(values) != 1:
         text = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         errors.append(required(f"{path}.values", text))

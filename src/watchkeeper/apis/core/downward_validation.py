@@ -63,7 +63,7 @@ def validate_field_ref(ref: Mapping[str, Any], supported: Sequence[str], path: s
     if name == "spec.host":
         name = "spec.nodeName"
     if key is None:
-        return [] if name in supported else [not_supported(f"{path}.fieldPath", name, supported)]
+        return [] if name in supported else [not_supported(f"{path}.fieldPath", name, supported, plain=True)]
     if name == "metadata.annotations":
         key = key.lower()
     return [invalid(path, key, text) for text in is_qualified_name(key)]
@@ -86,7 +86,7 @@ def validate_resource_ref(ref: Mapping[str, Any], path: str, *, in_volume: bool)
     elif not resource:
         errors.append(required(f"{path}.resource"))
     elif resource not in _RESOURCE_FIELDS and not resource.startswith(_HUGEPAGES):
-        errors.append(not_supported(f"{path}.resource", resource, _RESOURCE_FIELDS))
+        errors.append(not_supported(f"{path}.resource", resource, _RESOURCE_FIELDS, plain=True))
     divisor = ref.get("divisor") or "0"
     if amount(divisor) != 0:
         errors += _divisor_errors(resource, divisor, f"{path}.divisor")

@@ -13,7 +13,7 @@ from watchkeeper.apis.validation.resources import (
     is_overcommittable,
     resource_name_errors,
 )
-from watchkeeper.meta.field import FieldError, duplicate, forbidden, invalid, required
+from watchkeeper.meta.field import FieldError, JsonText, duplicate, forbidden, invalid, required
 
 Object = dict[str, Any]
 Item = Mapping[str, Any]
@@ -41,9 +41,9 @@ def validate_limit_range(limit_range: Object) -> list[FieldError]:
 def _type_errors(kind: str, path: str) -> list[FieldError]:
     wrong = is_qualified_name(kind)
     if wrong:
-        return [invalid(path, kind, text) for text in wrong]
+        return [invalid(path, JsonText(kind), text) for text in wrong]
     if "/" not in kind and kind not in _TYPES:
-        return [invalid(path, kind, "must be a standard limit type or fully qualified")]
+        return [invalid(path, JsonText(kind), "must be a standard limit type or fully qualified")]
     return []
 
 
@@ -67,7 +67,7 @@ def _item_errors(item: Item, kind: str, path: str) -> list[FieldError]:
 
 def _names(item: Item, kind: str, name: str, path: str) -> list[FieldError]:
     rule = container_resource_name_errors if kind in ("Pod", "Container") else resource_name_errors
-    return [invalid(f"{path}.{name}[{r}]", r, text) for r in item.get(name) or () for text in rule(r)]
+    return [invalid(f"{path}.{name}[{r}]", JsonText(r), text) for r in item.get(name) or () for text in rule(r)]
 
 
 _ORDER = (

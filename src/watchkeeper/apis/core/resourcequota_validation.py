@@ -8,7 +8,7 @@ from typing import Any
 from watchkeeper.apis.validation.internal_form import InternalForm, Listed, internal_form
 from watchkeeper.apis.validation.metadata import IMMUTABLE
 from watchkeeper.apis.validation.resources import resource_name_errors, validate_resource_quantity
-from watchkeeper.meta.field import FieldError, invalid, required
+from watchkeeper.meta.field import FieldError, JsonText, invalid, required
 
 Object = dict[str, Any]
 
@@ -83,9 +83,9 @@ def _amounts(amounts: Mapping[str, str] | None, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for name, text in (amounts or {}).items():
         at = f"{path}[{name}]"
-        errors += [invalid(at, name, wrong) for wrong in resource_name_errors(name)]
+        errors += [invalid(at, JsonText(name), wrong) for wrong in resource_name_errors(name)]
         if "/" not in name and not _is_standard(name):
-            errors.append(invalid(at, name, "must be a standard resource for quota"))
+            errors.append(invalid(at, JsonText(name), "must be a standard resource for quota"))
         errors += validate_resource_quantity(name, text, at)
     return errors
 
@@ -118,7 +118,7 @@ def _selector_errors(spec: Mapping[str, Any], selector: Mapping[str, Any]) -> li
         scope, operator = requirement.get("scopeName", ""), requirement.get("operator", "")
         values = requirement.get("values") or []
         if scope not in _OF_SCOPE:
-            errors.append(invalid(f"{path}.scopeName", scope, "unsupported scope"))
+            errors.append(invalid(f"{path}.scopeName", JsonText(scope), "unsupported scope"))
         shown = internal_form(selector, _SELECTOR)
         errors += [invalid(path, shown, "unsupported scope applied to resource") for _ in _misfits(scope, hard)]
         if scope in _EXISTS_ONLY and operator != "Exists":
@@ -135,4 +135,4 @@ def _operator_errors(operator: str, values: Sequence[str], path: str) -> list[Fi
     if operator in ("Exists", "DoesNotExist"):
         why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
         return [invalid(f"{path}.values", values, why)] if values else []
-    return [invalid(f"{path}.operator", operator, "not a valid selector operator")]
+    return [invalid(f"{path}.operator", JsonText(operator), "not a valid selector operator")]

@@ -58,7 +58,7 @@ def _parameter_errors(parameters: Mapping[str, Any]) -> list[FieldError]:
     if scope is None:
         errors.append(required(f"{_PARAMETERS}.scope"))
     elif scope not in _SCOPES:
-        errors.append(not_supported(f"{_PARAMETERS}.scope", scope, _SCOPES))
+        errors.append(not_supported(f"{_PARAMETERS}.scope", scope, _SCOPES, plain=True))
     elif scope == "Namespace":
         if namespace is None:
             errors.append(required(at, "`parameters.scope` is set to 'Namespace'"))

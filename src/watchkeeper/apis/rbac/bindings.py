@@ -32,9 +32,9 @@ _ROLE: InternalForm = {"apiGroup": ("APIGroup", ""), "kind": ("Kind", ""), "name
 def _role_errors(role: Mapping[str, Any], kinds: Sequence[str]) -> list[FieldError]:
     errors: list[FieldError] = []
     if role.get("apiGroup") != GROUP:
-        errors.append(not_supported("roleRef.apiGroup", role.get("apiGroup", ""), [GROUP]))
+        errors.append(not_supported("roleRef.apiGroup", role.get("apiGroup", ""), [GROUP], plain=True))
     if role.get("kind") not in kinds:
-        errors.append(not_supported("roleRef.kind", role.get("kind", ""), kinds))
+        errors.append(not_supported("roleRef.kind", role.get("kind", ""), kinds, plain=True))
     name = role.get("name", "")
     if not name:
         return [*errors, required("roleRef.name")]
@@ -50,14 +50,14 @@ def _subject_errors(subject: Mapping[str, Any], path: str, *, namespaced: bool) 
         if name:
             errors += [invalid(f"{path}.name", name, text) for text in name_is_dns_subdomain(name)]
         if group:
-            errors.append(not_supported(f"{path}.apiGroup", group, [""]))
+            errors.append(not_supported(f"{path}.apiGroup", group, [""], plain=True))
         if not namespaced and not subject.get("namespace"):
             errors.append(required(f"{path}.namespace"))
     elif kind in ("User", "Group"):
         if group != GROUP:
-            errors.append(not_supported(f"{path}.apiGroup", group, [GROUP]))
+            errors.append(not_supported(f"{path}.apiGroup", group, [GROUP], plain=True))
     else:
-        errors.append(not_supported(f"{path}.kind", kind, ["ServiceAccount", "User", "Group"]))
+        errors.append(not_supported(f"{path}.kind", kind, ["ServiceAccount", "User", "Group"], plain=True))
     return errors
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from watchkeeper.apis.core.volume_sources import validate_csi_driver_name
 from watchkeeper.apis.validation.names import byte_length, is_c_identifier, is_dns1123_label, is_dns1123_subdomain
-from watchkeeper.meta.field import FieldError, duplicate, invalid, required, too_long, too_many
+from watchkeeper.meta.field import FieldError, JsonText, duplicate, invalid, required, too_long, too_many
 
 Object = Mapping[str, Any]
 Rule = Callable[[Any, str], list[FieldError]]
@@ -138,5 +138,5 @@ def validate_fully_qualified_name(name: str, path: str) -> list[FieldError]:
     errors = validate_qualified_name(name, path)
     if "/" not in name:
         text = "a fully qualified name must be a domain and a name separated by a slash"
-        errors.append(invalid(path, name, text))
+        errors.append(invalid(path, JsonText(name), text))
     return errors

@@ -7,7 +7,7 @@ from typing import Any
 
 from watchkeeper.apis.validation.metadata import NEGATIVE
 from watchkeeper.apis.validation.names import is_port_name, is_port_number, is_valid_percent
-from watchkeeper.meta.field import FieldError, invalid
+from watchkeeper.meta.field import FieldError, JsonText, invalid
 
 _percent = re.compile("[0-9]+%").fullmatch
 _number = re.compile("[+-]?[0-9]{1,1000}").fullmatch
@@ -41,7 +41,7 @@ def validate_port_number_or_name(value: Any, path: str) -> list[FieldError]:
 def validate_nonnegative_int_or_percent(value: Any, path: str) -> list[FieldError]:
     """A count or a percentage; `value` is an int or a text."""
     if isinstance(value, str):
-        return [invalid(path, value, text) for text in is_valid_percent(value)]
+        return [invalid(path, JsonText(value), text) for text in is_valid_percent(value)]
     return validate_nonnegative(value, path)
 
 

@@ -10,7 +10,16 @@ from watchkeeper.apis.quantities import NANO, NotAQuantity, amount, milli_value,
 from watchkeeper.apis.validation.metadata import NEGATIVE
 from watchkeeper.apis.validation.names import Texts, is_dns1123_label, is_qualified_name
 from watchkeeper.apis.validation.numbers import NOT_POSITIVE
-from watchkeeper.meta.field import ErrorType, FieldError, duplicate, forbidden, invalid, not_supported, required
+from watchkeeper.meta.field import (
+    ErrorType,
+    FieldError,
+    JsonText,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 
 NOT_AN_INTEGER = "must be an integer"
 HUGEPAGES = "hugepages-"
@@ -142,14 +151,14 @@ ResourceNameRule = Callable[[str, str], list[FieldError]]
 
 def container_resource_name(name: str, path: str) -> list[FieldError]:
     """The name of a resource that a container asks for."""
-    return [invalid(path, name, text) for text in container_resource_name_errors(name)]
+    return [invalid(path, JsonText(name), text) for text in container_resource_name_errors(name)]
 
 
 def pod_resource_name(name: str, path: str) -> list[FieldError]:
     """The name of a resource that a pod asks for as a whole."""
     wrong = resource_name_errors(name)
     if wrong:
-        return [invalid(path, name, text) for text in wrong]
+        return [invalid(path, JsonText(name), text) for text in wrong]
     if name in ("cpu", "memory") or name.startswith(HUGEPAGES):
         return []
     return [not_supported(path, name, _POD_RESOURCES)]

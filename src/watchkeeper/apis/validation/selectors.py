@@ -7,7 +7,7 @@ from typing import Any
 
 from watchkeeper.apis.validation.metadata import validate_label_name, validate_labels
 from watchkeeper.apis.validation.names import is_label_value
-from watchkeeper.meta.field import FieldError, forbidden, invalid, required
+from watchkeeper.meta.field import FieldError, JsonText, forbidden, invalid, required
 
 _WITH_VALUES = ("In", "NotIn")
 _WITHOUT_VALUES = ("Exists", "DoesNotExist")
@@ -59,7 +59,7 @@ def validate_requirement(
             text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             errors.append(forbidden(f"{path}.values", text))
     elif not allow_unknown_operator:
-        errors.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
+        errors.append(invalid(f"{path}.operator", JsonText(operator), "not a valid selector operator"))
     errors += validate_label_name(requirement.get("key") or "", f"{path}.key")
     if not allow_invalid_values:
         for i, value in enumerate(values):
