@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from tests.waiting import eventually
+
+from watchkeeper.testing import Server
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = "application/merge-patch+json"
@@ -30,6 +33,22 @@ def test_a_resource_is_served_once_its_definition_says_so(api: Any, kit: Any) ->
     deleted = api.call("DELETE", f"{path}/a").body
     assert (deleted["kind"], deleted["details"]["kind"]) == ("Status", "widgets")
     assert api.call("GET", f"{path}/a").status == 404
+
+
+def test_discovery_tells_of_a_resource_once_its_definition_is_written_no_more(
+    api: Any, kit: Any, tmp_path: Path
+) -> None:
+    def use(api: Any) -> int:
+        definition = api.definition(kit.version())
+        assert api.call("POST", DEFINITIONS, definition).status == 201
+        while api.call("GET", f"/apis/{api.group}/v1").status != 200:
+            pass
+        path = f"{DEFINITIONS}/{definition['metadata']['name']}"
+        return int(api.call("PUT", path, api.call("GET", path).body).status)
+
+    # Where writes take a while.
+    with Server(insecure_http=True, storage=f"sqlite:{tmp_path / 'objects.db'}") as server:
+        assert [use(type(api)(server)) for _ in range(50)] == [200] * 50
 
 
 def test_a_watch_opened_as_soon_as_possible_sees_the_first_object_once(api: Any, kit: Any) -> None:

@@ -280,10 +280,11 @@ class DefinitionController:
         definition = known.stored.data()
         new = settled(definition, self._taken(known.group), now_text())
         if new is not None:
-            # It is served before anybody can learn that it is.
+            # It is served before anybody can learn that it is. Discovery tells of it when it is written: a client that
+            # finds it there would be in conflict otherwise when it changes the definition.
             self._resources.apply(read_defined(new))
-            self._resources.flush()
             if self._read_only:
+                self._resources.flush()
                 known.accepted = new["status"].get("acceptedNames") or {}
             else:
                 await self._write(name, known.uid, lambda obj: obj.update(status=new["status"]), known.stored)
