@@ -107,6 +107,21 @@ def test_failures_carry_their_status(tmp_path: Path) -> None:
     assert "responseObject" not in event
 
 
+@pytest.mark.parametrize("form", ["application/json", "application/vnd.kubernetes.protobuf"])
+def test_a_status_is_told_of_without_what_says_nothing_whatever_form_it_is_sent_in(tmp_path: Path, form: str) -> None:
+    options = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "A"}, "spec": {"containers": []}}
+    with serving(tmp_path) as server:
+        headers = {"Authorization": f"Bearer {server.token}", "Accept": form}
+        assert httpx.post(f"{server.url}{BASE}/pods", json=options, headers=headers).status_code == 422
+        ask(server, f"{BASE}/pods/absent", Accept=form, Authorization=f"Bearer {server.token}")
+    invalid, absent = (event["responseStatus"]["details"] for event in about(tmp_path, "pods"))
+    assert absent == {"name": "absent", "kind": "pods"}
+    assert set(invalid) == {"name", "kind", "causes"}
+    assert {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.containers"} in invalid[
+        "causes"
+    ]
+
+
 def test_who_fails_to_authenticate_is_told_of(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         code, _ = ask(server, f"{BASE}/pods", Authorization="Bearer wrong-token-value")

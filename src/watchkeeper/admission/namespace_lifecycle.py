@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from watchkeeper.admission.interface import Attributes, BasePlugin, Operation
+from watchkeeper.admission.refusal import forbidden
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupResource
@@ -56,13 +57,15 @@ class NamespaceLifecycle(BasePlugin):
         if ending is None:
             raise errors.not_found(_NAMESPACES, namespace)
         if ending:
-            raise being_terminated(attributes.resource.group_resource, attributes.name, namespace)
+            raise being_terminated(attributes)
 
 
-def being_terminated(resource: GroupResource, name: str, namespace: str) -> ApiError:
+def being_terminated(attributes: Attributes) -> ApiError:
     """403 for what would be created in a namespace that is ending."""
-    why = f"unable to create new content in namespace {namespace} because it is being terminated"
-    error = errors.forbidden(resource, name, why)
+    namespace = attributes.namespace
+    error = forbidden(
+        attributes, f"unable to create new content in namespace {namespace} because it is being terminated"
+    )
     assert error.details is not None
     error.details["causes"] = [
         {

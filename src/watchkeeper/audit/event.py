@@ -66,7 +66,7 @@ class Entry:
         if found.get("kind") == "Status" and found.get("apiVersion") == "v1":
             for name in ("status", "message", "reason", "details"):
                 if name in found:
-                    self._status.setdefault(name, found[name])
+                    self._status.setdefault(name, _told(found[name]))
         if self.decision.level >= Level.REQUEST_RESPONSE:
             self._response_object = self._cleaned(found)
 
@@ -189,6 +189,15 @@ def _decoded(body: bytes) -> Any:
         return load_yaml(body)
     except (YamlError, RecursionError):
         return None
+
+
+def _told(part: Any) -> Any:
+    """A part of a Status without what says nothing, which an answer in protobuf holds nevertheless."""
+    if isinstance(part, list):
+        return [_told(item) for item in part]
+    if isinstance(part, dict):
+        return {name: _told(value) for name, value in part.items() if value not in ("", 0)}
+    return part
 
 
 def _micro_time(seconds: float) -> str:
