@@ -16,7 +16,7 @@ from watchkeeper.aio.tls_dial import connect
 from watchkeeper.client.errors import ClientError
 from watchkeeper.client.transport import Transport as ClientTransport
 from watchkeeper.server.aggregation.fetch import FetchError, fetch
-from watchkeeper.server.aggregation.transport import Place, Transport, Trust
+from watchkeeper.server.passing.transport import Transport
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 MAX_BODY = 1 << 20
@@ -190,19 +190,12 @@ class Watching(Requesting):
             body.close()
 
 
-class _Plain(Transport):
-    """A transport without TLS."""
-
-    async def dial(self, place: Place) -> HttpStream:
-        return HttpStream(await connect(*place, None, None))
-
-
 class Fetching:
     """Asks as the aggregator does."""
 
     def __init__(self, port: int) -> None:
         self._place = "127.0.0.1", port
-        self._transport = _Plain(Trust("far"), None)
+        self._transport = Transport(lambda: None)
 
     async def ask(self, body: bytes = b"") -> Got:
         remote: Any = SimpleNamespace(transport=self._transport)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from watchkeeper.request.user import User
-from watchkeeper.server.aggregation.forwarding import escaped_key, escaped_path, incoming, user_headers
+from watchkeeper.server.aggregation.forwarding import escaped_key, incoming, user_headers
+from watchkeeper.server.passing.headers import escaped_path
 
 
 @pytest.mark.parametrize(

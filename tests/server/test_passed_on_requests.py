@@ -25,7 +25,7 @@ from aggregated import (
 from telling_server import TellingServer, telling_server
 from tests.waiting import eventually
 
-from watchkeeper.server.aggregation import passing
+from watchkeeper.server.aggregation import proxy
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
 
@@ -322,7 +322,7 @@ def test_a_webhook_may_be_behind_this_server_itself(front: Handle, far: TellingS
 
 
 def test_a_server_has_little_time_to_tell_what_a_version_has(front: Handle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passing, "DISCOVERY_SECONDS", 0.2)
+    monkeypatch.setattr(proxy, "DISCOVERY_SECONDS", 0.2)
     answer = ask(front, "GET", "?slow=1")
     assert (answer.status_code, answer.text) == (503, "error trying to reach service: context deadline exceeded\n")
     assert ask(front, "GET", "/x?slow=1").status_code == 200

@@ -22,7 +22,7 @@ from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
 from watchkeeper.server.access import Access, make_access
 from watchkeeper.server.admission_configuration import load_admission_configuration
-from watchkeeper.server.aggregation.settings import AggregationSettings
+from watchkeeper.server.aggregation.settings import SHOWN, AggregationSettings
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.audit import open_audit_log
 from watchkeeper.server.bootstrap import Bootstrap
@@ -276,9 +276,9 @@ class Server:
         options = self.options
         certificate, key = options.proxy_client_cert_file, options.proxy_client_key_file
         if certificate is not None and key is not None:
-            from watchkeeper.server.aggregation.client_certificate import check
+            from watchkeeper.server.passing.client_certificate import check
 
-            check(certificate, key)
+            check(SHOWN, certificate, key)
         return AggregationSettings(
             certificate=certificate,
             key=key,

@@ -11,9 +11,10 @@ from watchkeeper.aio.http_client import ResolveError
 from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, request_head, transport_text
 from watchkeeper.aio.tls_dial import DialError
 from watchkeeper.request.user import SYSTEM_MASTERS, User
-from watchkeeper.server.aggregation.forwarding import Header, user_headers
+from watchkeeper.server.aggregation.forwarding import user_headers
 from watchkeeper.server.aggregation.remote import Remote
-from watchkeeper.server.aggregation.transport import Place, Unusable
+from watchkeeper.server.passing.headers import Header
+from watchkeeper.server.passing.transport import Place, Unusable
 
 AGGREGATOR = User("system:kube-aggregator", groups=(SYSTEM_MASTERS,))
 MAX_BYTES = 64 * 1024 * 1024

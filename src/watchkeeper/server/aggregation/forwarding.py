@@ -1,65 +1,98 @@
-"""What becomes of the headers of a request that is passed on, and of its answer's, as in Go's reverse proxy."""
+"""What another API server is sent of a request, and a client is told of its answer, as kube-aggregator has it."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit, urlunsplit
 
-from watchkeeper.authn.websocket_token import is_token
+from watchkeeper.aio.dial import authority
+from watchkeeper.aio.http_stream import Body, Head
+from watchkeeper.endpoints.response import TEXT, Response, Stream, text_response
 from watchkeeper.request.request import Request, well_formed
 from watchkeeper.request.user import User
+from watchkeeper.server.passing.headers import (
+    Header,
+    Headers,
+    escaped_path,
+    for_one_hop,
+    for_upgrade,
+    forwarded_for,
+    of_answer,
+)
+from watchkeeper.server.passing.terms import Refused
+from watchkeeper.server.passing.transport import Place
 
-Header = tuple[bytes, bytes]
-Headers = list[Header]
-
-_HOP_BY_HOP = frozenset(
-    {
-        b"connection",
-        b"proxy-connection",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    }
-)
-_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
-_OF_CLIENT = frozenset(
-    {
-        b"host",
-        b"authorization",
-        b"audit-id",
-        b"x-remote-user",
-        b"x-remote-uid",
-        b"x-remote-group",
-        b"x-forwarded-for",
-        b"impersonate-user",
-        b"impersonate-group",
-        b"impersonate-uid",
-    }
-)
-"""What says who the client is, or is said anew."""
-_PREFIXES = (b"x-remote-extra-", b"impersonate-extra-")
-_CORS = frozenset(
-    b"access-control-" + name for name in (b"allow-credentials", b"allow-headers", b"allow-methods", b"allow-origin")
-)
-_IN_PATH = "/$&+,:;=@"
 _TOKEN = "!#$&'*+-.^_`|~"
 """What may stand in the name of a header besides letters and digits, but for the sign that escapes the rest."""
-_PROTOCOLS = b"sec-websocket-protocol"
+_AUDIT_ID = b"audit-id"
+_REDIRECTED = b"the backend attempted to redirect this request, which is not permitted"
 
 
-def is_upgrade(request: Request) -> bool:
-    """Whether a request asks to go on in another protocol."""
-    return any(name == b"connection" and b"upgrade" in value.lower() for name, value in request.scope["headers"])
+class ServerTerms:
+    """Implements `passing.terms.Terms` for another API server, which is told who asks."""
+
+    with_body = True
+
+    def __init__(self, request: Request, place: Place, *, reject_redirects: bool) -> None:
+        self.place = place
+        self.method = request.method
+        self._request = request
+        self._host = authority(*place)
+        self._reject_redirects = reject_redirects
+
+    def target(self) -> str:
+        """See `Terms`."""
+        return target(self._request)
+
+    def headers(self) -> Headers:
+        """See `Terms`."""
+        return outgoing(self._request, self._host)
+
+    async def answer(self, head: Head, body: Body) -> tuple[int, Headers]:
+        """See `Terms`."""
+        if self._reject_redirects and 300 <= head.status <= 399 and head.first(b"location"):
+            raise Refused(Response(502, _REDIRECTED, (TEXT,)))
+        has_length = head.status not in (204, 304) and not head.chunked
+        try:
+            return head.status, incoming(head.headers, self._host, has_length=has_length)
+        except ValueError as problem:
+            why = f"Internal error occurred: error trying to parse Location header: {problem}"
+            raise Refused(self.refused(why)) from problem
+
+    def body(self, head: Head, stream: Stream) -> Stream:
+        """See `Terms`."""
+        return stream
+
+    def unreachable(self, why: str) -> Response:
+        """See `Terms`."""
+        return text_response(503, f"error trying to reach service: {why}\n")
+
+    def refused(self, why: str) -> Response:
+        """See `Terms`."""
+        return text_response(503, f"{why}\n")
 
 
-def escaped_path(path: str) -> str:
-    """A path as it stands in a URL that Go writes."""
-    return quote(path, safe=_IN_PATH)
+class ServerUpgradeTerms:
+    """Implements `passing.terms.UpgradeTerms` likewise."""
+
+    def __init__(self, request: Request, place: Place) -> None:
+        self.place = place
+        self.method = request.method
+        self._request = request
+
+    def target(self) -> str:
+        """See `UpgradeTerms`."""
+        return target(self._request)
+
+    def headers(self) -> Headers:
+        """See `UpgradeTerms`."""
+        host = (b"host", authority(*self.place).encode())
+        return [host, *_without_audit_id(for_upgrade(self._request)), *_added(self._request)]
+
+    def failed(self, why: str) -> Response:
+        """See `UpgradeTerms`."""
+        return text_response(503, f"{why}\n")
 
 
 def target(request: Request) -> str:
@@ -89,63 +122,29 @@ def escaped_key(key: str) -> bytes:
 
 def outgoing(request: Request, host: str) -> Headers:
     """The headers of a request that is passed on to `host`."""
-    named = {part.strip() for value in _values(request, b"connection") for part in value.lower().split(b",")}
-    dropped = _HOP_BY_HOP | named
     path = posixpath.join("/", posixpath.normpath(escaped_path(request.path)))
-    headers = [(b"host", host.encode()), *_kept(request, dropped | _FRAMING)]
-    if any(b"trailers" in value.lower() for value in _values(request, b"te")):
-        headers.append((b"te", b"trailers"))
     mine = (
         (b"x-forwarded-uri", (f"{path}/" if request.path.endswith("/") else path).encode()),
         (b"x-forwarded-host", host.encode()),
         (b"x-forwarded-proto", b"https"),
     )
     names = {name for name, _ in mine}
-    headers = [pair for pair in headers if pair[0] not in names]
-    return [*headers, *mine, *_added(request)]
-
-
-def upgrading(request: Request, host: str) -> Headers:
-    """The headers of a request that asks for another protocol, which are passed on with those that ask for it."""
-    headers = [(b"host", host.encode()), *_kept(request, frozenset()), *_added(request)]
-    if not request.header(b"user-agent"):
-        headers.append((b"user-agent", b"Go-http-client/1.1"))
-    return headers
-
-
-def _kept(request: Request, dropped: frozenset[bytes] | set[bytes]) -> Iterator[Header]:
-    for name, value in request.scope["headers"]:
-        if name in _OF_CLIENT or name in dropped or name.startswith(_PREFIXES):
-            continue
-        if name == _PROTOCOLS:
-            asked = [part.strip() for part in value.decode("latin-1").split(",")]
-            value = ", ".join(part for part in asked if not is_token(part)).encode("latin-1")
-        yield name, value
+    kept = [pair for pair in _without_audit_id(for_one_hop(request)) if pair[0] not in names]
+    return [(b"host", host.encode()), *kept, *mine, *_added(request)]
 
 
 def _added(request: Request) -> Headers:
-    headers = user_headers(request.user)
-    client = request.scope.get("client")
-    if client:
-        hops = [*_values(request, b"x-forwarded-for"), str(client[0]).encode()]
-        headers.append((b"x-forwarded-for", b", ".join(hops)))
-    headers.append((b"audit-id", request.audit_id.encode("latin-1", "replace")))
-    return headers
+    audit_id = request.audit_id.encode("latin-1", "replace")
+    return [*user_headers(request.user), *forwarded_for(request), (_AUDIT_ID, audit_id)]
 
 
-def _values(request: Request, wanted: bytes) -> list[bytes]:
-    return [value for name, value in request.scope["headers"] if name == wanted]
+def _without_audit_id(headers: Headers) -> Headers:
+    return [pair for pair in headers if pair[0] != _AUDIT_ID]
 
 
 def incoming(headers: Iterable[Header], host: str, *, has_length: bool) -> Headers:
-    """The headers of an answer of `host` for the client. Whoever writes it out adds the date.
-
-    Raises ValueError for a place that is none.
-    """
-    given = list(headers)
-    named = {part.strip() for name, value in given if name == b"connection" for part in value.lower().split(b",")}
-    dropped = _HOP_BY_HOP | _CORS | named | {b"date"} | (set() if has_length else {b"content-length"})
-    kept = [(name, value) for name, value in given if name not in dropped]
+    """The headers of an answer of `host` for the client. Raises ValueError for a place that is none."""
+    kept = of_answer(headers, has_length=has_length)
     return [(name, _moved(value, host)) if name == b"location" else (name, value) for name, value in kept]
 
 

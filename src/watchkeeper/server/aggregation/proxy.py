@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
+from dataclasses import dataclass
 
 from watchkeeper.aio.http_client import ResolveError
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
 from watchkeeper.endpoints.response import Response, text_response
 from watchkeeper.request.request import Request
-from watchkeeper.server.aggregation.forwarding import is_upgrade
-from watchkeeper.server.aggregation.passing import Limits, Passing
+from watchkeeper.server.aggregation.forwarding import ServerTerms, ServerUpgradeTerms
 from watchkeeper.server.aggregation.remote import Remote
-from watchkeeper.server.aggregation.transport import Unusable
-from watchkeeper.server.aggregation.upgrade import upgrade
+from watchkeeper.server.passing.headers import is_upgrade
+from watchkeeper.server.passing.passing import Passing
+from watchkeeper.server.passing.transport import Unusable
+from watchkeeper.server.passing.upgrade import upgrade
 
+DISCOVERY_SECONDS = 5.0
+"""So long a server may take to tell what a version has."""
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What answers are held to."""
+
+    request_timeout: float
+    """Seconds from a request's arrival to the end of its answer, unless it is long-running."""
+    reject_redirects: bool
 
 
 class Proxy:
@@ -45,8 +60,22 @@ class Proxy:
             return unavailable()
         request.audit_id = request.audit_id or request.header(b"audit-id") or str(uuid.uuid4())
         if is_upgrade(request):
-            return await upgrade(request, remote.transport, place, self._tasks)
-        return await Passing(request, remote.transport, place, self._tasks, self._limits).response()
+            return await upgrade(request, remote.transport, ServerUpgradeTerms(request, place), self._tasks)
+        terms = ServerTerms(request, place, reject_redirects=self._limits.reject_redirects)
+        seconds, deadline = self._time(request)
+        passing = Passing(request, remote.transport, terms, self._tasks, seconds=seconds, deadline=deadline)
+        return await passing.response()
+
+    def _time(self, request: Request) -> tuple[float | None, float | None]:
+        """How many seconds an answer may take to begin, and the loop time by which it has to be over."""
+        info = request.info
+        deadline: float | None = None
+        if not info.long_running:
+            deadline = request.started + allowed_seconds(request, self._limits.request_timeout)
+        if info.is_resource or len(request.path.strip("/").split("/")) != 3:
+            return None, deadline
+        told = asyncio.get_running_loop().time() + DISCOVERY_SECONDS
+        return DISCOVERY_SECONDS, told if deadline is None else min(told, deadline)
 
 
 def unavailable() -> Response:

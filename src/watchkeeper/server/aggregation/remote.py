@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import ssl
+from base64 import b64decode
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from watchkeeper.apis.apiregistration.apiservice import DEFAULT_PORT, available
-from watchkeeper.server.aggregation.client_certificate import ClientCertificate
-from watchkeeper.server.aggregation.transport import Place, Transport, Trust
+from watchkeeper.runtime.client_tls import context_trusting
+from watchkeeper.server.passing.client_certificate import ClientCertificate
+from watchkeeper.server.passing.transport import Place, Transport
 from watchkeeper.webhook.client_config import ServiceReference
 from watchkeeper.webhook.services import ServiceResolver
 
 Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Whom to believe that they are the server that is meant."""
+
+    server_name: str
+    ca_bundle: str = ""
+    """In base64, as it stands in the object; "" for the authorities of the system."""
+    insecure: bool = False
+
+    def context(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
+        """A context for connections on which the certificate is shown. Raises OSError, ValueError."""
+        if self.insecure:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        else:
+            context = context_trusting(b64decode(self.ca_bundle))
+        if certificate is not None:
+            certificate.show(context)
+        return context
 
 
 class Remote:
@@ -26,6 +52,7 @@ class Remote:
         self.priorities = (0, 0)
         self._resolver = resolver
         self._certificate = certificate
+        self._trust: Trust | None = None
         self._transport: Transport | None = None
 
     def __repr__(self) -> str:
@@ -48,17 +75,19 @@ class Remote:
         )
         self.available = (available(service) or {}).get("status") == "True"
         trust = Trust(self.service.host, spec.get("caBundle") or "", bool(spec.get("insecureSkipTLSVerify")))
-        if self._transport is None or self._transport.trust != trust:
+        if self._trust != trust:
             self._renew(trust)
 
     def renew(self) -> None:
         """Make new connections from now on: another certificate is to be shown."""
-        self._renew(self.transport.trust)
+        assert self._trust is not None
+        self._renew(self._trust)
 
     def _renew(self, trust: Trust) -> None:
         if self._transport is not None:
             self._transport.close()
-        self._transport = Transport(trust, self._certificate)
+        self._trust = trust
+        self._transport = Transport(partial(trust.context, self._certificate), trust.server_name)
 
     async def locate(self) -> Place:
         """Host and port to connect to. Raises ResolveError."""

@@ -7,13 +7,12 @@ from typing import Any
 
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.app import PathHandler
-from watchkeeper.server.aggregation.client_certificate import ClientCertificate
 from watchkeeper.server.aggregation.discovery import RemoteDiscovery
 from watchkeeper.server.aggregation.openapi import Documents, RemoteOpenAPI
-from watchkeeper.server.aggregation.passing import Limits
-from watchkeeper.server.aggregation.proxy import Proxy
+from watchkeeper.server.aggregation.proxy import Limits, Proxy
 from watchkeeper.server.aggregation.remote import Remote
-from watchkeeper.server.aggregation.settings import AggregationSettings
+from watchkeeper.server.aggregation.settings import SHOWN, AggregationSettings
+from watchkeeper.server.passing.client_certificate import ClientCertificate
 from watchkeeper.webhook.services import ServiceResolver
 
 Object = dict[str, Any]
@@ -42,7 +41,7 @@ class Remotes:
         self._limits = Limits(settings.request_timeout, settings.reject_redirects)
         self._certificate: ClientCertificate | None = None
         if settings.certificate is not None and settings.key is not None:
-            self._certificate = ClientCertificate(settings.certificate, settings.key, self._renew)
+            self._certificate = ClientCertificate(SHOWN, settings.certificate, settings.key, self._renew)
             self._certificate.start()
 
     def __repr__(self) -> str:

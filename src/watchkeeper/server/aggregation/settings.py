@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from watchkeeper.webhook.services import OwnServer
 
+SHOWN = "proxy-client-cert-file", "proxy-client-key-file"
+"""The options that name the files of what is shown."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregationSettings:

@@ -1,39 +1,65 @@
-"""Requests that ask for another protocol, SPDY or WebSocket: bytes go both ways once the other server agrees."""
+"""Requests that ask for another protocol, SPDY or WebSocket: bytes go both ways once the backend agrees."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from typing import NamedTuple
 
-from watchkeeper.aio.dial import authority
 from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, request_head
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.tls_dial import DialError
-from watchkeeper.endpoints.response import Response, text_response
+from watchkeeper.endpoints.response import Response
 from watchkeeper.request.exchange import Exchange, Tunnel
 from watchkeeper.request.request import ClientGone, Request
-from watchkeeper.server.aggregation.forwarding import target, upgrading
-from watchkeeper.server.aggregation.transport import Place, Transport, Unusable
+from watchkeeper.server.passing.terms import UpgradeTerms
+from watchkeeper.server.passing.transport import Transport, Unusable
 
 _REFUSAL_SECONDS = 10.0
 """So long a refusal may take to be told."""
 
 
-async def upgrade(request: Request, transport: Transport, place: Place, tasks: TaskOwner) -> Response:
-    """Ask the other server; what it answers goes to the client as it is. Raises ClientGone."""
+class Asked(NamedTuple):
+    """What a backend answers to the wish for another protocol."""
+
+    stream: HttpStream
+    head: Head
+
+
+async def upgrade(request: Request, transport: Transport, terms: UpgradeTerms, tasks: TaskOwner) -> Response:
+    """Ask the backend; what it answers goes to the client as it is. Raises ClientGone, and ApiError where terms do."""
     exchange: Exchange | None = request.scope.get("exchange")
     if exchange is None:
-        return _failed("request connection cannot be hijacked")
+        return terms.failed("request connection cannot be hijacked")
     try:
-        stream = await transport.dial(place)
+        stream, head = await ask_for_upgrade(request, exchange, transport, terms, tasks)
+    except UpgradeFailed as problem:
+        return terms.failed(str(problem))
+    request.on_done(lambda _status: stream.close())
+    return _Upgraded(exchange, stream, head, tasks)
+
+
+class UpgradeFailed(Exception):
+    """The backend has not answered, or with nothing that could be passed back; the message tells why."""
+
+
+async def ask_for_upgrade(
+    request: Request, exchange: Exchange, transport: Transport, terms: UpgradeTerms, tasks: TaskOwner
+) -> Asked:
+    """Ask the backend for another protocol: the status of the answer is 101 or that of an error.
+
+    Raises UpgradeFailed, ClientGone.
+    """
+    try:
+        stream = await transport.dial(terms.place)
     except (DialError, Unusable) as problem:
-        return _failed(f"error dialing backend: {problem}")
+        raise UpgradeFailed(f"error dialing backend: {problem}") from problem
     try:
-        asking = request_head(request.method, target(request), upgrading(request, authority(*place)))
+        asking = request_head(terms.method, terms.target(), terms.headers())
     except ValueError as problem:
         stream.close()
-        return _failed(f"error sending request: {problem}")
+        raise UpgradeFailed(f"error sending request: {problem}") from problem
     stream.ask(asking)
     watcher = tasks.start(f"client of {request.method} {request.path}", _watch_client(exchange, stream))
     try:
@@ -42,7 +68,7 @@ async def upgrade(request: Request, transport: Transport, place: Place, tasks: T
         stream.close()
         if watcher.done():
             raise ClientGone from problem
-        return _failed("unexpected EOF" if isinstance(problem.__cause__, EOFError) else str(problem))
+        raise UpgradeFailed("unexpected EOF" if isinstance(problem.__cause__, EOFError) else str(problem)) from problem
     except BaseException:
         stream.close()
         raise
@@ -50,9 +76,8 @@ async def upgrade(request: Request, transport: Transport, place: Place, tasks: T
         watcher.cancel()
     if head.status != 101 and head.status < 400:
         stream.close()
-        return _failed(f"invalid upgrade response: status code {head.status}")
-    request.on_done(lambda _status: stream.close())
-    return _Upgraded(exchange, stream, head, tasks)
+        raise UpgradeFailed(f"invalid upgrade response: status code {head.status}")
+    return Asked(stream, head)
 
 
 async def _watch_client(exchange: Exchange, stream: HttpStream) -> None:
@@ -62,12 +87,8 @@ async def _watch_client(exchange: Exchange, stream: HttpStream) -> None:
     stream.close()
 
 
-def _failed(why: str) -> Response:
-    return text_response(503, f"{why}\n")
-
-
 class _Upgraded(Response):
-    """The answer of the other server, and all that follows it."""
+    """The answer of the backend, and all that follows it."""
 
     __slots__ = ("_exchange", "_head", "_tasks", "_upstream")
 

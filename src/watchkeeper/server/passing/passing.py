@@ -1,12 +1,10 @@
-"""One request on its way to another API server, and the answer on its way back: piece by piece, in both directions."""
+"""One request on its way to a backend, and the answer on its way back: piece by piece, in both directions."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
-from watchkeeper.aio.dial import authority
 from watchkeeper.aio.http_stream import (
     Body,
     BrokenBody,
@@ -19,26 +17,15 @@ from watchkeeper.aio.http_stream import (
 )
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.aio.tls_dial import DialError
-from watchkeeper.endpoints.filters.request_deadline import allowed_seconds
-from watchkeeper.endpoints.response import NO_CACHE, TEXT, Response, text_response
+from watchkeeper.endpoints.response import NO_CACHE, Response
 from watchkeeper.request.exchange import AnswerBroken, Exchange
 from watchkeeper.request.request import ClientGone, Request
-from watchkeeper.server.aggregation.forwarding import incoming, outgoing, target
-from watchkeeper.server.aggregation.transport import Place, Transport, Unusable
+from watchkeeper.server.passing.terms import Refused, Terms
+from watchkeeper.server.passing.transport import Transport, Unusable
 
-DISCOVERY_SECONDS = 5.0
-"""So long a server may take to tell what a version has."""
 _IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-_REDIRECTED = b"the backend attempted to redirect this request, which is not permitted"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What answers are held to."""
-
-    request_timeout: float
-    """Seconds from a request's arrival to the end of its answer, unless it is long-running."""
-    reject_redirects: bool
+_WITH_LENGTH = frozenset({"POST", "PUT", "PATCH"})
+"""What Go's client says the length of even where there is no body."""
 
 
 class _NoAnswer(Exception):
@@ -48,22 +35,32 @@ class _NoAnswer(Exception):
 class Passing:
     """Sends a request and waits for its answer, whose body is then streamed. It ends with the client's request.
 
-    A task sends the body and then waits for the client to go, which ends the connection to the other server.
+    A task sends the body and then waits for the client to go, which ends the connection to the backend.
     """
 
-    def __init__(self, request: Request, transport: Transport, place: Place, tasks: TaskOwner, limits: Limits) -> None:
+    def __init__(
+        self,
+        request: Request,
+        transport: Transport,
+        terms: Terms,
+        tasks: TaskOwner,
+        *,
+        seconds: float | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        """`seconds` are how long the answer may take to begin, `deadline` the loop time by which it has to be over."""
         self._request = request
         self._transport = transport
-        self._place = place
-        self._host = authority(*place)
+        self._terms = terms
         self._tasks = tasks
-        self._limits = limits
+        self._seconds = seconds
+        self._deadline = deadline
         exchange: Exchange | None = request.scope.get("exchange")
         # What the audit log would keep of the body is not wanted: it is not an object of this server's.
         self._receive = exchange.receive if exchange is not None else request.receive
-        self._chunked = bool(request.header(b"transfer-encoding"))
+        self._chunked = terms.with_body and bool(request.header(b"transfer-encoding"))
         length = request.header(b"content-length")
-        self._has_body = self._chunked or length not in ("", "0")
+        self._has_body = terms.with_body and (self._chunked or length not in ("", "0"))
         self._taken = False
         """Whether anything was taken of the body."""
         self._sent = False
@@ -71,37 +68,32 @@ class Passing:
         self._client_gone = False
         self._sender: asyncio.Task[None] | None = None
         self._stream: HttpStream | None = None
-        self._deadline: float | None = None
         request.on_done(lambda _status: self.close())
 
     def __repr__(self) -> str:
-        return f"<Passing {self._request.method} {self._request.path} to {self._host}>"
+        return f"<Passing {self._request.method} {self._request.path} to {self._terms.place}>"
 
     async def response(self) -> Response:
-        """The answer. Raises ClientGone."""
-        loop = asyncio.get_running_loop()
-        info = self._request.info
-        if not info.long_running:
-            self._deadline = self._request.started + allowed_seconds(self._request, self._limits.request_timeout)
-        is_discovery = not info.is_resource and len(self._request.path.strip("/").split("/")) == 3
-        seconds = DISCOVERY_SECONDS if is_discovery else None
-        if seconds is not None:
-            self._deadline = min(loop.time() + seconds, self._deadline or loop.time() + seconds)
+        """The answer. Raises ClientGone, and ApiError where the terms do."""
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(self._seconds):
                 stream, head = await self._answer()
         except TimeoutError:
-            return _unreachable("context deadline exceeded")
+            return self._terms.unreachable("context deadline exceeded")
         except _NoAnswer as problem:
             if self._client_gone:
                 raise ClientGone from problem
-            return _unreachable(str(problem))
-        return self._passed_back(stream, head)
+            return self._terms.unreachable(str(problem))
+        try:
+            return await self._passed_back(stream, head)
+        except BaseException:
+            self.close()
+            raise
 
     async def _answer(self) -> tuple[HttpStream, Head]:
         while True:
             try:
-                stream = self._stream = await self._transport.open(self._place)
+                stream = self._stream = await self._transport.open(self._terms.place)
                 self._begin(stream)
                 return stream, await stream.read_head()
             except NoAnswer as problem:
@@ -115,16 +107,15 @@ class Passing:
 
     def _may_repeat(self) -> bool:
         """Whether the request can be sent once more where a kept connection turns out to be closed."""
-        return not self._taken and (not self._has_body) and self._request.method in _IDEMPOTENT
+        return not self._taken and (not self._has_body) and self._terms.method in _IDEMPOTENT
 
     def _begin(self, stream: HttpStream) -> None:
-        headers = outgoing(self._request, self._host)
+        headers = self._terms.headers()
         if self._chunked:
             headers.append((b"transfer-encoding", b"chunked"))
-        elif self._has_body or self._request.method in ("POST", "PUT", "PATCH"):
+        elif self._has_body or self._terms.method in _WITH_LENGTH:
             headers.append((b"content-length", self._request.header(b"content-length").encode("latin-1") or b"0"))
-        head = request_head(self._request.method, target(self._request), headers)
-        stream.ask(head)
+        stream.ask(request_head(self._terms.method, self._terms.target(), headers))
         if self._sender is None:
             self._sender = self._tasks.start(f"body of {self._request.method} {self._request.path}", self._send(stream))
 
@@ -134,6 +125,8 @@ class Passing:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 break
+            if not self._terms.with_body:
+                continue
             try:
                 await self._send_piece(stream, message)
             except OSError:
@@ -154,27 +147,20 @@ class Passing:
                 await stream.send_chunk(b"")
             self._sent = True
 
-    def _passed_back(self, stream: HttpStream, head: Head) -> Response:
-        if self._limits.reject_redirects and 300 <= head.status <= 399 and head.first(b"location"):
-            self.close()
-            return Response(502, _REDIRECTED, (TEXT,))
+    async def _passed_back(self, stream: HttpStream, head: Head) -> Response:
         if head.status == 101:
             protocol = head.first(b"upgrade").decode("latin-1")
-            return self._refused(f'backend tried to switch protocol "{protocol}" when "" was requested')
-        has_length = head.status not in (204, 304) and not head.chunked
+            self.close()
+            return self._terms.refused(f'backend tried to switch protocol "{protocol}" when "" was requested')
+        body = stream.body(self._terms.method)
         try:
-            headers = incoming(head.headers, self._host, has_length=has_length)
-        except ValueError as problem:
-            return self._refused(f"Internal error occurred: error trying to parse Location header: {problem}")
+            status, headers = await self._terms.answer(head, body)
+        except Refused as refused:
+            self.close()
+            return refused.response
         if head.first(b"cache-control"):
-            headers.append(NO_CACHE)  # which stands beside what the other server says
-        answer = _Answer(self, stream.body(self._request.method), self._deadline)
-        return Response(head.status, headers=headers, stream=answer)
-
-    def _refused(self, why: str) -> Response:
-        """What is told in place of an answer that cannot be passed back."""
-        self.close()
-        return text_response(503, f"{why}\n")
+            headers.append(NO_CACHE)  # which stands beside what the backend says
+        return Response(status, headers=headers, stream=self._terms.body(head, _Answer(self, body, self._deadline)))
 
     def finish(self) -> None:
         """The answer was read to its end: somebody else may use the connection."""
@@ -183,7 +169,7 @@ class Passing:
             self._sender.cancel()
         if stream is not None:
             if self._sent or not self._has_body:
-                self._transport.release(self._place, stream)
+                self._transport.release(self._terms.place, stream)
             else:
                 stream.close()
 
@@ -225,8 +211,4 @@ class _Answer:
         self._passing.close()
 
 
-def _unreachable(why: str) -> Response:
-    return text_response(503, f"error trying to reach service: {why}\n")
-
-
-__all__ = ["Limits", "Passing"]
+__all__ = ["Passing"]

@@ -1,17 +1,14 @@
-"""Connections to the server behind one APIService, kept and used again."""
+"""Connections to those that requests are passed on to, kept and used again."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from base64 import b64decode
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from watchkeeper.aio.dial import authority
 from watchkeeper.aio.http_stream import HttpStream
 from watchkeeper.aio.tls_dial import DialError, connect
-from watchkeeper.runtime.client_tls import context_trusting
-from watchkeeper.server.aggregation.client_certificate import ClientCertificate
 
 DIAL_SECONDS = 30.0
 IDLE_SECONDS = 90.0
@@ -25,48 +22,35 @@ class Unusable(ValueError):
     """There cannot be connections; the message is what clients are told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """Whom to believe that they are the server that is meant."""
-
-    server_name: str
-    ca_bundle: str = ""
-    """In base64, as it stands in the object; "" for the authorities of the system."""
-    insecure: bool = False
-
-
 class Transport:
     """Makes connections, and keeps those that can be used again, by where they lead to."""
 
-    def __init__(self, trust: Trust, certificate: ClientCertificate | None) -> None:
-        self.trust = trust
-        self._certificate = certificate
+    def __init__(self, make_context: Callable[[], ssl.SSLContext | None], server_name: str = "") -> None:
+        """`make_context` is called in a thread before the first connection; None is for connections without TLS.
+
+        It may raise OSError, ValueError, which connections then fail with. `server_name` is whom certificates must
+        name, if not the host that is connected to.
+        """
+        self._make_context = make_context
+        self._server_name = server_name
         self._context: ssl.SSLContext | None = None
+        self._prepared = False
         self._idle: dict[Place, list[tuple[HttpStream, asyncio.TimerHandle]]] = {}
         self._closed = False
 
     def __repr__(self) -> str:
-        return f"<Transport to {self.trust.server_name}: {sum(map(len, self._idle.values()))} idle>"
+        return f"<Transport to {self._server_name or 'anybody'}: {sum(map(len, self._idle.values()))} idle>"
 
-    async def prepare(self) -> ssl.SSLContext:
+    async def prepare(self) -> ssl.SSLContext | None:
         """Have all that connections take. Raises Unusable."""
-        if self._context is None:
-            # Reading the authorities of the system takes long.
-            self._context = await asyncio.to_thread(self._make_context)
+        if not self._prepared:
+            try:
+                # Reading the authorities of the system takes long.
+                self._context = await asyncio.to_thread(self._make_context)
+            except (ValueError, OSError) as problem:
+                raise Unusable(str(problem)) from problem
+            self._prepared = True
         return self._context
-
-    def _make_context(self) -> ssl.SSLContext:
-        try:
-            if self.trust.insecure:
-                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            else:
-                context = context_trusting(b64decode(self.trust.ca_bundle))
-            if self._certificate is not None:
-                self._certificate.show(context)
-        except (ValueError, OSError) as problem:
-            raise Unusable(str(problem)) from problem
-        return context
 
     async def open(self, place: Place) -> HttpStream:
         """A connection, an idle one if there is one. Raises DialError, Unusable."""
@@ -83,9 +67,10 @@ class Transport:
         """A new connection. Raises DialError, Unusable."""
         context = await self.prepare()
         host, port = place
+        server_name = None if context is None else self._server_name or host
         try:
             async with asyncio.timeout(DIAL_SECONDS):
-                return HttpStream(await connect(host, port, context, self.trust.server_name))
+                return HttpStream(await connect(host, port, context, server_name))
         except TimeoutError:
             raise DialError(f"dial tcp {authority(host, port)}: i/o timeout") from None
 
