@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from watchkeeper.aio.dial import dial_text
+from watchkeeper.aio.http_client import trusting
 from watchkeeper.aio.tls_dial import DialError, connect, connect_unix
+from watchkeeper.testing.etcd_certificates import make_certificates
 
 
 def free_port() -> int:
@@ -54,3 +60,36 @@ def test_a_name_without_an_address_is_told_as_it_is() -> None:
 def test_of_several_attempts_the_first_is_told() -> None:
     problem = OSError("Multiple exceptions: [Errno 111] Connect call failed ('::1', 1, 0, 0), [Errno 101] unreachable")
     assert dial_text("::1", 1, problem) == "dial tcp [::1]:1: connect: connection refused"
+
+
+@pytest.mark.parametrize("farewell", [True, False])
+def test_all_is_read_that_a_server_sent_before_it_closed(tmp_path: Path, farewell: bool) -> None:
+    make_certificates(tmp_path)
+    size = 4 << 20
+    accepting = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    accepting.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with accepting.wrap_socket(listener.accept()[0], server_side=True) as sock:
+            sock.sendall(bytes(size))
+            sock.setblocking(False)
+            if farewell:
+                with suppress(ssl.SSLError):
+                    sock.unwrap()
+
+    async def read() -> int:
+        context = trusting((tmp_path / "ca.crt").read_text())
+        wire = await connect("127.0.0.1", listener.getsockname()[1], context, "localhost")
+        got = 0
+        while piece := await wire.piece(1 << 16):
+            got += len(piece)
+            await asyncio.sleep(0.002)  # so that reading is paused when the server closes
+        wire.close()
+        return got
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    with listener:
+        assert uvloop.run(read()) == size
+    thread.join()

@@ -22,7 +22,11 @@ async def connect(host: str, port: int, context: ssl.SSLContext | None, server_n
     """Connect, with TLS if there is a context for it; the certificate must name `server_name`. Raises DialError."""
     try:
         loop = asyncio.get_running_loop()
-        transport, wire = await loop.create_connection(Wire, host, port, ssl=context, server_hostname=server_name)
+        transport, wire = await loop.create_connection(Wire, host, port)
+        if context is not None:
+            secured = await loop.start_tls(transport, wire, context, server_hostname=server_name)
+            assert secured is not None
+            wire.secured(secured)
         # A watch may be silent for long, and has to end when nobody is there any more.
         keep_alive(transport.get_extra_info("socket"))
         return wire

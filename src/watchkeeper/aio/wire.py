@@ -27,6 +27,9 @@ class Wire(asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport = cast(asyncio.Transport, None)  # until `connection_made`, which is before anybody has it
+        self._source = self._transport
+        """What is told to pause, which is the transport below TLS: that of the loop forgets what it holds back when the
+        server closes meanwhile."""
         self._held = bytearray()
         self._waiter: asyncio.Future[None] | None = None
         """Of whoever waits; one that is done is nobody's any more."""
@@ -114,7 +117,7 @@ class Wire(asyncio.Protocol):
             raise self._failure or EOFError()
         if self._paused and not self._transport.is_closing():
             self._paused = False
-            self._transport.resume_reading()
+            self._source.resume_reading()
         self._waiter = self._loop.create_future()
         await self._waiter
 
@@ -157,14 +160,18 @@ class Wire(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = self._source = cast(asyncio.Transport, transport)
+
+    def secured(self, transport: asyncio.Transport) -> None:
+        """From now on all goes through TLS, over the transport that it has."""
+        self._transport = transport
 
     def data_received(self, data: bytes) -> None:
         """Hold what has come; reading pauses when enough waits."""
         self._held += data
         if len(self._held) > _MAX_HELD and not self._transport.is_closing():
             self._paused = True
-            self._transport.pause_reading()
+            self._source.pause_reading()
         self._wake()
 
     def eof_received(self) -> bool:
