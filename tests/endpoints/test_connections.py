@@ -157,13 +157,6 @@ def test_a_proxy_leads_to_no_node_whose_name_nobody_knows(server: Handle) -> Non
     assert told(ask(server, "/api/v1/nodes/unknown/proxy/")) == (400, message)
 
 
-def test_where_somebody_listens_it_is_said_that_nothing_is_passed_on(server: Handle, own: str) -> None:
-    with socket.create_server((own, 0)) as listener:
-        path = f"/api/v1/nodes/own:{listener.getsockname()[1]}/proxy/"
-        message = "error trying to reach service: watchkeeper passes no requests on"
-        assert told(ask(server, path)) == (503, message)
-
-
 @pytest.mark.usefixtures("own")
 def test_the_root_of_what_is_proxied_has_a_slash(server: Handle) -> None:
     answer = ask(server, "/api/v1/nodes/own/proxy?a=b")

@@ -9,7 +9,8 @@ import pytest
 
 from watchkeeper.meta import errors
 from watchkeeper.meta.gvk import GroupResource
-from watchkeeper.registry.connect import _kubelet
+from watchkeeper.registry.connect import Kubelets
+from watchkeeper.registry.kubelet import KubeletPlaces
 from watchkeeper.registry.rest import Context
 from watchkeeper.request.user import LOOPBACK
 
@@ -21,5 +22,5 @@ class _NoNodes:
 
 def test_a_pods_node_that_is_absent_is_told_as_of_pods() -> None:
     with pytest.raises(errors.ApiError) as caught:
-        asyncio.run(_kubelet(cast("Any", _NoNodes()), Context(user=LOOPBACK), "n"))
+        asyncio.run(Kubelets(cast("Any", _NoNodes()), KubeletPlaces()).of(Context(user=LOOPBACK), "n"))
     assert caught.value.message == 'pods "n" not found'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,13 +12,16 @@ from watchkeeper.apis.behavior import KindBehavior
 from watchkeeper.apis.catalog import ResourceInfo
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.endpoints.encodings import Encodings
-from watchkeeper.endpoints.response import PathHandler
+from watchkeeper.endpoints.response import PathHandler, Response
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.registry.backends import Backend
+from watchkeeper.request.request import Request
 from watchkeeper.runtime.raw_json import Path, raw_paths
 from watchkeeper.runtime.scheme import Kind, Scheme
 from watchkeeper.storage.interface import Watcher
 
 Object = dict[str, Any]
+PassOn = Callable[[Request, Backend], Awaitable[Response]]
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -60,6 +63,8 @@ class Services:
     scheme: Scheme
     admission: Chain
     authorizer: Authorizer
+    pass_on: PassOn
+    """Has somebody else answer a request. Raises ApiError, ClientGone."""
     max_body_bytes: int = 3 * 1024 * 1024
     min_request_timeout: float = 1800.0
     """Seconds; a watch that names no timeout ends after this to twice this."""

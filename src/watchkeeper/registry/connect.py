@@ -1,17 +1,17 @@
 """Subresources that reach through to a node: log, exec, attach, portforward, proxy.
 
-watchkeeper passes nothing on to kubelets, Pods and Services. It finds out whom to connect to as kube-apiserver does,
-and tells in its words why that fails, as it does where none of them runs; where one does, it says that it stops there.
+Whom to connect to is found out here, as kube-apiserver does; whoever serves the request passes it on to them.
 """
 
 from __future__ import annotations
 
 from ipaddress import ip_address
 from operator import itemgetter
+from random import randrange
 from typing import Any
 from urllib.parse import urlencode
 
-from watchkeeper.aio.dial import addresses_of, dial_problem
+from watchkeeper.aio.dial import addresses_of
 from watchkeeper.apis.core.pod_logs import log_options, validate_log_options
 from watchkeeper.authz.interface import Attributes, Authorizer
 from watchkeeper.authz.union import ask
@@ -20,8 +20,9 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.go_numbers import parse_int
 from watchkeeper.meta.gvk import GroupKind, GroupResource
-from watchkeeper.registry.kubelet import Kubelet, kubelet_of
-from watchkeeper.registry.rest import ConnectRequest, Context, Object, Result, SlashMissing, ToldOnChannel
+from watchkeeper.registry.backends import LogBackend, ProxyBackend, StreamBackend, Whom
+from watchkeeper.registry.kubelet import Kubelet, KubeletPlaces, kubelet_of
+from watchkeeper.registry.rest import ConnectRequest, Context, Object, SlashMissing
 from watchkeeper.registry.store import Store
 
 _LOG_OPTIONS = GroupKind("", "PodLogOptions")
@@ -29,34 +30,64 @@ _WITH_SCHEME = 3
 _PORT_DIGITS = 5
 _FLAGS = ("follow", "previous", "timestamps")
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
-_NOT_PASSED_ON = "watchkeeper passes no requests on"
+
+
+class Kubelets:
+    """Finds the kubelets of nodes."""
+
+    def __init__(self, nodes: Store, places: KubeletPlaces) -> None:
+        self._nodes = nodes
+        self._places = places
+
+    async def of(self, ctx: Context, name: str, asked_for: str = "pods") -> Kubelet:
+        """The kubelet of a node. That there is no such node is told as of the resource that the request is for."""
+        try:
+            node = await self._nodes.get(Context(user=ctx.user), name, "")
+        except errors.ApiError as error:
+            raise (errors.not_found(GroupResource("", asked_for), name) if error.code == 404 else error) from None
+        return kubelet_of(node.data(), self._places)
 
 
 class PodConnect:
     """exec, attach and portforward of Pods."""
 
-    def __init__(self, pods: Store, nodes: Store, subresource: str, authorizer: Authorizer) -> None:
-        self.pods = pods
-        self.nodes = nodes
-        self.subresource = subresource
+    def __init__(self, pods: Store, kubelets: Kubelets, subresource: str, authorizer: Authorizer) -> None:
+        self._pods = pods
+        self._kubelets = kubelets
+        self._subresource = subresource
         self._authorizer = authorizer
 
-    async def connect(self, ctx: Context, request: ConnectRequest) -> Result | None:
-        """Raise what keeps the connection from being made."""
+    async def connect(self, ctx: Context, request: ConnectRequest) -> StreamBackend:
+        """The kubelet of the Pod's node. Raises ApiError."""
         if request.method != "POST":
             await self._require_create(ctx, request.name)
-        pod = (await self.pods.get(ctx, request.name, "")).data()
-        if self.subresource != "portforward":
-            chosen_container(pod, _first(request, "container"))
+        pod = (await self._pods.get(ctx, request.name, "")).data()
+        forwards = self._subresource == "portforward"
+        container = "" if forwards else chosen_container(pod, _first(request, "container"))
+        meta = pod["metadata"]
         node = pod["spec"].get("nodeName") or ""
         if not node:
-            raise errors.bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
-        kubelet = await _kubelet(self.nodes, ctx, node)
-        if request.channels and self.subresource != "portforward" and not kubelet.websockets:
-            raise ToldOnChannel(await self._not_sent(request, kubelet, pod))
+            raise errors.bad_request(f"pod {meta['name']} does not have a host assigned")
+        kubelet = await self._kubelets.of(ctx, node)
         if not request.upgrade:
             raise errors.bad_request("Upgrade request required")
-        raise await _no_backend(kubelet.host, kubelet.port)
+        at = f"{meta['namespace']}/{meta['name']}"
+        streams = [] if forwards else [name for name in _STREAMS if _is_true(request, name)]
+        if forwards:
+            ports = ",".join(str(int(text)) for given in request.params.get("ports") or () for text in given.split(","))
+            asked = [("port", ports)] if ports else []
+        else:
+            asked = [("command", text) for text in request.params.get("command") or ()]
+            asked += [(_STREAMS[name], "1") for name in streams]
+        return StreamBackend(
+            host=kubelet.host,
+            port=str(kubelet.port),
+            path=f"/portForward/{at}" if forwards else f"/{self._subresource}/{at}/{container}",
+            query=urlencode(sorted(asked, key=itemgetter(0))),
+            websockets=kubelet.websockets,
+            forwards=forwards,
+            streams=frozenset(streams),
+        )
 
     async def _require_create(self, ctx: Context, name: str) -> None:
         """Whoever may only read may not run anything, though WebSockets begin with a GET. Raises a 403."""
@@ -65,7 +96,7 @@ class PodConnect:
             verb="create",
             version="v1",
             resource="pods",
-            subresource=self.subresource,
+            subresource=self._subresource,
             namespace=ctx.namespace,
             name=name,
         )
@@ -73,28 +104,16 @@ class PodConnect:
         if not answer.allowed:
             raise errors.forbidden(GroupResource("", "pods"), name, answer.reason)
 
-    async def _not_sent(self, request: ConnectRequest, kubelet: Kubelet, pod: Object) -> ApiError:
-        """Why a WebSocket cannot be translated for a kubelet that speaks SPDY alone."""
-        container = chosen_container(pod, _first(request, "container"))
-        asked = [("command", text) for text in request.params.get("command") or ()]
-        asked += [(theirs, "1") for ours, theirs in _STREAMS.items() if _is_true(request, ours)]
-        query = f"?{urlencode(sorted(asked, key=itemgetter(0)))}" if asked else ""
-        meta = pod["metadata"]
-        place = f"{self.subresource}/{meta['namespace']}/{meta['name']}/{container}"
-        why = await dial_problem(kubelet.host, kubelet.port) or _NOT_PASSED_ON
-        text = f'error sending request: Post "https://{kubelet.authority}/{place}{query}": {why}'
-        return errors.internal_error(text)
-
 
 class PodLog:
     """The log of a Pod: nothing as long as no node has it."""
 
-    def __init__(self, pods: Store, nodes: Store) -> None:
-        self.pods = pods
-        self.nodes = nodes
+    def __init__(self, pods: Store, kubelets: Kubelets) -> None:
+        self._pods = pods
+        self._kubelets = kubelets
 
-    async def connect(self, ctx: Context, request: ConnectRequest) -> Result | None:
-        """None for a Pod without a node; else what keeps the node from being reached."""
+    async def connect(self, ctx: Context, request: ConnectRequest) -> LogBackend | None:
+        """The kubelet of the Pod's node, None for a Pod without one. Raises ApiError."""
         try:
             options = log_options(request.params)
             wrong = validate_log_options(options)
@@ -102,65 +121,72 @@ class PodLog:
             raise errors.bad_request(str(error)) from error
         if wrong:
             raise errors.invalid(_LOG_OPTIONS, request.name, wrong)
-        pod = (await self.pods.get(ctx, request.name, "")).data()
+        pod = (await self._pods.get(ctx, request.name, "")).data()
         container = chosen_container(pod, _first(request, "container"))
         node = pod["spec"].get("nodeName") or ""
         if not node:
             return None
-        kubelet = await _kubelet(self.nodes, ctx, node)
+        kubelet = await self._kubelets.of(ctx, node)
         asked = {name: "true" for name in _FLAGS if _is_true(request, name)} | options
-        query = f"?{urlencode(sorted(asked.items()))}" if asked else ""
         meta = pod["metadata"]
-        url = f"https://{kubelet.authority}/containerLogs/{meta['namespace']}/{meta['name']}/{container}{query}"
-        why = await dial_problem(kubelet.host, kubelet.port)
-        raise ApiError(500, "", f'Get "{url}": {why or _NOT_PASSED_ON}')
+        unverified = _is_true(request, "insecureSkipTLSVerifyBackend")
+        return LogBackend(
+            host=kubelet.host,
+            port=str(kubelet.port),
+            path=f"/containerLogs/{meta['namespace']}/{meta['name']}/{container}",
+            query=urlencode(sorted(asked.items())),
+            whom=Whom.UNVERIFIED_KUBELET if unverified else Whom.KUBELET,
+            pod=request.name,
+        )
 
 
 class PodProxy:
     """The proxy of a Pod."""
 
     def __init__(self, pods: Store) -> None:
-        self.pods = pods
+        self._pods = pods
 
-    async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
-        """Raise what keeps the Pod from being reached."""
+    async def connect(self, ctx: Context, request: ConnectRequest) -> ProxyBackend:
+        """The Pod. Raises ApiError, SlashMissing."""
         scheme, name, port = _proxied(request, "pod")
-        pod = (await self.pods.get(ctx, name, "")).data()
+        pod = (await self._pods.get(ctx, name, "")).data()
         if not port:
             listed = (each.get("ports") for each in pod["spec"].get("containers") or ())
             port = next((str(ports[0]["containerPort"]) for ports in listed if ports), "")
-        raise await _proxy_problem(request, scheme, _pod_address(pod), port)
+        return _reached(request, scheme, _pod_address(pod), port)
 
 
 class NodeProxy:
     """The proxy of a Node."""
 
-    def __init__(self, nodes: Store) -> None:
-        self.nodes = nodes
+    def __init__(self, kubelets: Kubelets) -> None:
+        self._kubelets = kubelets
 
-    async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
-        """Raise what keeps the node from being reached."""
+    async def connect(self, ctx: Context, request: ConnectRequest) -> ProxyBackend:
+        """The kubelet, or whoever listens on another port of the node. Raises ApiError, SlashMissing."""
         scheme, name, port = _proxied(request, "node")
-        kubelet = await _kubelet(self.nodes, ctx, name, "nodes")
+        kubelet = await self._kubelets.of(ctx, name, "nodes")
         try:
             addresses = await addresses_of(kubelet.host)
         except ValueError as error:
             raise errors.bad_request(str(error)) from None
         for address in addresses:
             _check_address(address)
-        raise await _proxy_problem(request, scheme, kubelet.host, port or str(kubelet.port))
+        if port in ("", str(kubelet.port)):
+            return _reached(request, "https", kubelet.host, str(kubelet.port), Whom.KUBELET)
+        return _reached(request, scheme, kubelet.host, port)
 
 
 class ServiceProxy:
     """The proxy of a Service, which leads to one of the Pods that its Endpoints name."""
 
     def __init__(self, services: Store, endpoints: Store, pods: Store) -> None:
-        self.services = services
-        self.endpoints = endpoints
-        self.pods = pods
+        self._services = services
+        self._endpoints = endpoints
+        self._pods = pods
 
-    async def connect(self, ctx: Context, request: ConnectRequest) -> Result:
-        """Raise what keeps whoever stands behind the Service from being reached."""
+    async def connect(self, ctx: Context, request: ConnectRequest) -> ProxyBackend:
+        """One of the Pods behind the Service, any of them. Raises ApiError, SlashMissing."""
         scheme, name, port = _proxied(request, "service")
         try:
             number = parse_int(port)
@@ -171,24 +197,24 @@ class ServiceProxy:
         subsets = await self._subsets(ctx, name)
         if not subsets:
             raise errors.service_unavailable(f"no endpoints available for service {go_quote(name)}")
-        for subset in subsets:
+        for subset in _from_any(subsets):
             named = [each for each in subset.get("ports") or () if (each.get("name") or "") == port]
-            for address in (subset.get("addresses") or ()) if named else ():
+            for address in _from_any(subset.get("addresses") or []) if named else ():
                 if await self._is_pod(ctx, address):
-                    raise await _proxy_problem(request, scheme, address["ip"], str(named[0]["port"]))
+                    return _reached(request, scheme, address["ip"], str(named[0]["port"]))
         raise errors.service_unavailable(f"no endpoints available for service {go_quote(request.name)}")
 
     async def _subsets(self, ctx: Context, name: str) -> list[Object]:
         """Those of the Endpoints. That there are no such is told as of the resource that the request is for."""
         try:
-            found = await self.endpoints.get(ctx, name, "")
+            found = await self._endpoints.get(ctx, name, "")
         except ApiError as error:
             raise (errors.not_found(GroupResource("", "services"), name) if error.code == 404 else error) from None
         subsets: list[Object] = found.data().get("subsets") or []
         return subsets
 
     async def _port_name(self, ctx: Context, name: str, number: int) -> str:
-        service = (await self.services.get(ctx, name, "")).data()
+        service = (await self._services.get(ctx, name, "")).data()
         for each in service["spec"].get("ports") or ():
             if each.get("port") == number:
                 return each.get("name") or ""
@@ -200,7 +226,7 @@ class ServiceProxy:
         if target.get("namespace", "") != ctx.namespace:
             return False
         try:
-            pod = (await self.pods.get(ctx, target.get("name", ""), "")).data()
+            pod = (await self._pods.get(ctx, target.get("name", ""), "")).data()
         except ApiError:
             return False
         return any(each.get("ip") == address["ip"] for each in (pod.get("status") or {}).get("podIPs") or ())
@@ -244,15 +270,6 @@ def chosen_container(pod: Object, container: str) -> str:
     return found
 
 
-async def _kubelet(nodes: Store, ctx: Context, name: str, asked_for: str = "pods") -> Kubelet:
-    """The kubelet of a node. That there is no such node is told as of the resource that the request is for."""
-    try:
-        node = await nodes.get(Context(user=ctx.user), name, "")
-    except errors.ApiError as error:
-        raise (errors.not_found(GroupResource("", asked_for), name) if error.code == 404 else error) from None
-    return kubelet_of(node.data())
-
-
 def _pod_address(pod: Object) -> str:
     addresses: list[Object] = (pod.get("status") or {}).get("podIPs") or []
     text: str = addresses[0].get("ip", "") if addresses else ""
@@ -276,18 +293,21 @@ def _check_address(text: str) -> None:
         raise errors.bad_request("address not allowed")
 
 
-async def _no_backend(host: str, port: int) -> ApiError:
-    return ApiError(500, "", f"error dialing backend: {await dial_problem(host, port) or _NOT_PASSED_ON}")
-
-
-async def _proxy_problem(request: ConnectRequest, scheme: str, host: str, port: str) -> ApiError:
-    """Why a request cannot be passed on. Raises SlashMissing."""
+def _reached(request: ConnectRequest, scheme: str, host: str, port: str, whom: Whom = Whom.ANYBODY) -> ProxyBackend:
+    """Who is reached through a proxy. Raises SlashMissing, and an ApiError for a port that is none."""
     if not request.upgrade and not request.path and request.method in ("GET", "HEAD"):
         raise SlashMissing
-    port = port or ("443" if scheme == "https" else "80")
-    if not (port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS and int(port) < 1 << 16):
-        return errors.service_unavailable(f"error trying to reach service: dial tcp: address {port}: invalid port")
-    if request.upgrade:
-        return await _no_backend(host, int(port))
-    why = await dial_problem(host, int(port)) or _NOT_PASSED_ON
-    return errors.service_unavailable(f"error trying to reach service: {why}")
+    if port and not (port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS and int(port) < 1 << 16):
+        why = f"dial tcp: address {port}: invalid port"
+        if request.upgrade:
+            raise ApiError(500, "", f"error dialing backend: {why}")
+        raise errors.service_unavailable(f"error trying to reach service: {why}")
+    return ProxyBackend(
+        scheme=scheme or "http", host=host, port=port, path=request.path, query=request.query, whom=whom
+    )
+
+
+def _from_any(items: list[Object]) -> list[Object]:
+    """The same items, beginning with any of them, so that not all requests go the same way."""
+    start = randrange(len(items)) if len(items) > 1 else 0
+    return items[start:] + items[:start]

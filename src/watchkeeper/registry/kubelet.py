@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from watchkeeper.aio.dial import authority
 from watchkeeper.meta.errors import ApiError
 
-_PREFERRED = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+PREFERRED_ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+KUBELET_PORT = 10250
 _HOSTNAME_LABEL = "kubernetes.io/hostname"
-_PORT = 10250
 _WEBSOCKETS = "ExtendWebSocketsToKubelet"
 """The feature that kubelets declare which need no translation of WebSockets."""
 
@@ -24,20 +23,25 @@ class Kubelet:
     websockets: bool = False
     """Whether it takes WebSockets as they come from clients."""
 
-    @property
-    def authority(self) -> str:
-        """Both, as they stand in a URL."""
-        return authority(self.host, self.port)
+
+@dataclass(frozen=True, slots=True)
+class KubeletPlaces:
+    """At which addresses and ports kubelets are reached."""
+
+    address_types: tuple[str, ...] = PREFERRED_ADDRESS_TYPES
+    """The types of addresses, those that are preferred first."""
+    port: int = KUBELET_PORT
+    """For nodes that do not tell."""
 
 
-def kubelet_of(node: dict[str, Any]) -> Kubelet:
-    """The kubelet of a node, at the address that kube-apiserver prefers. Raises an ApiError when there is none."""
+def kubelet_of(node: dict[str, Any], places: KubeletPlaces) -> Kubelet:
+    """The kubelet of a node, at the address that is preferred. Raises an ApiError when there is none."""
     status = node.get("status") or {}
     port = ((status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port") or 0
-    port = port if port > 0 else _PORT
+    port = port if port > 0 else places.port
     websockets = _WEBSOCKETS in (status.get("declaredFeatures") or ())
     known = status.get("addresses") or []
-    for wanted in _PREFERRED:
+    for wanted in places.address_types:
         for each in known:
             if each.get("type") == wanted:
                 return Kubelet(each.get("address", ""), port, websockets)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
+from watchkeeper.registry.backends import Backend
 from watchkeeper.request.user import User
 from watchkeeper.storage.interface import ListOptions, ListResult, StoredObject, Watcher, WatchOptions
 from watchkeeper.values import value
@@ -211,24 +212,16 @@ class CollectionDeleter(Protocol):
 class ConnectRequest:
     """A request on a connecting subresource (log, exec, proxy …).
 
-    `path` is what comes behind the subresource, with its slashes; `upgrade` tells that another protocol is asked for,
-    and `channels` that this is a WebSocket whose channels the server itself serves.
+    `path` is what comes behind the subresource, with its slashes; `query` the query as it came. `upgrade` tells that
+    another protocol is asked for.
     """
 
     name: str
     path: str
     params: Mapping[str, list[str]] = field(default_factory=dict)
+    query: str = ""
     method: str = "GET"
     upgrade: bool = False
-    channels: bool = False
-
-
-class ToldOnChannel(Exception):
-    """The WebSocket is accepted, and what went wrong behind it is told on its channel for errors."""
-
-    def __init__(self, error: ApiError) -> None:
-        super().__init__(str(error))
-        self.error = error
 
 
 class SlashMissing(Exception):
@@ -239,9 +232,9 @@ class SlashMissing(Exception):
 class Connecter(Protocol):
     """Answers any method on a subresource that streams to a node."""
 
-    async def connect(self, ctx: Context, request: ConnectRequest) -> Result | None:
-        """Usually raises the ApiError that tells why no node can be reached. None: there is nothing to answer.
+    async def connect(self, ctx: Context, request: ConnectRequest) -> Backend | None:
+        """Whom the request is to be passed on to. None: there is nothing to answer.
 
-        Raises SlashMissing and ToldOnChannel, too.
+        Raises the ApiError that tells why there is nobody, and SlashMissing.
         """
         ...

@@ -69,7 +69,11 @@ class Tunnel(Protocol):
         ...
 
     async def send(self, data: bytes) -> None:
-        """Send bytes, waiting while the client is behind. Raises OSError when the client is gone."""
+        """Send bytes, waiting while the client is behind: one at a time. Raises OSError when the client is gone."""
+        ...
+
+    def send_nowait(self, data: bytes) -> bool:
+        """Send bytes, be it that somebody waits with others; False when the client is behind or gone."""
         ...
 
     def close(self) -> None:

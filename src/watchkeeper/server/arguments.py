@@ -10,6 +10,7 @@ from typing import Any
 from watchkeeper.admission.pods import DEFAULT_TOLERATION_SECONDS
 from watchkeeper.meta.field import go_bool
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
+from watchkeeper.registry.kubelet import KUBELET_PORT, PREFERRED_ADDRESS_TYPES
 from watchkeeper.server.durations import seconds
 from watchkeeper.server.options import (
     CONTROLLERS,
@@ -215,6 +216,7 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="FILE", alias="--client-ca-file")  # fmt: skip
     _add_front_proxy_options(a)
     _add_aggregation_options(a)
+    _add_kubelet_options(a)
     a.add("--admin-token", "bearer token of the administrator (default: made once and kept)", default="",
           metavar="TOKEN")  # fmt: skip
     a.add("--token-auth-file", 'further tokens, CSV: token,user,uid,"group1,group2"', kind=Path, metavar="FILE")
@@ -439,3 +441,16 @@ def serve_options(parsed: argparse.Namespace) -> ServeOptions:
 def _one_of(flag: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise UsageError(f"{flag} {value!r} is none of {', '.join(known)}")
+
+
+def _add_kubelet_options(a: _Arguments) -> None:
+    a.add("--kubelet-client-certificate", "certificate to show to kubelets, for logs, exec and proxies", kind=Path,
+          metavar="FILE")  # fmt: skip
+    a.add("--kubelet-client-key", "key of --kubelet-client-certificate", kind=Path, metavar="FILE")
+    a.add("--kubelet-certificate-authority", "who has signed the certificates of kubelets (default: any is taken)",
+          kind=Path, metavar="FILE")  # fmt: skip
+    a.add("--kubelet-preferred-address-types", "at which of their addresses nodes are reached, best first",
+          default=PREFERRED_ADDRESS_TYPES, kind=_names, metavar="LIST")  # fmt: skip
+    a.add("--kubelet-port", "port of kubelets whose nodes do not tell it", default=KUBELET_PORT, kind=int, metavar="N")
+    a.add("--kubelet-timeout", "taken for the sake of scripts; kube-apiserver holds no request to it either",
+          default=5.0, kind=seconds, metavar="S")  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,7 @@ from watchkeeper.server.aggregation.settings import AggregationSettings
 from watchkeeper.server.api_availability import ApiAvailability
 from watchkeeper.server.api_registration import ApiRegistration
 from watchkeeper.server.api_services import ApiServices
+from watchkeeper.server.backends.settings import KubeletSettings
 from watchkeeper.server.components import Components
 from watchkeeper.server.custom_resources import DEFINITIONS, STORES, CustomResourceSupport, with_definitions
 from watchkeeper.server.equivalents import ServedEquivalents
@@ -71,7 +72,11 @@ from watchkeeper.server.virtual import VirtualResources
 from watchkeeper.storage.factory import StorageFactory
 
 if TYPE_CHECKING:
+    from watchkeeper.endpoints.response import Response
+    from watchkeeper.registry.backends import Backend
+    from watchkeeper.request.request import Request
     from watchkeeper.server.aggregation.remotes import Remotes
+    from watchkeeper.server.backends.backends import Backends
     from watchkeeper.webhook import ServiceResolver
 
 log = logging.getLogger(__name__)
@@ -115,6 +120,8 @@ class AssemblyOptions:
     """How long Pods stay on nodes that are not ready, and that are unreachable."""
     aggregation: AggregationSettings = field(default_factory=AggregationSettings)
     """How requests are passed on to other API servers."""
+    kubelets: KubeletSettings = field(default_factory=KubeletSettings)
+    """How kubelets are reached."""
     read_only: bool = False
     """Whether nothing may be written."""
 
@@ -161,8 +168,10 @@ class Assembly:
             scheme=self.scheme,
             admission=Chain(self._plugins()),
             authorizer=options.authorizer,
+            pass_on=self._pass_on,
             max_body_bytes=options.max_body_bytes,
         )
+        self._backends: Backends | None = None
         self.virtual = VirtualResources(
             self.registry,
             options.authorizer,
@@ -171,6 +180,7 @@ class Assembly:
             options.signer,
             self.scheme,
             Components(storage.checks),
+            options.kubelets.places,
         )
         options.signer.find = self.stored.find_core
         self._installer = Installer(
@@ -277,6 +287,13 @@ class Assembly:
         slices = self.stored.find_slices if told.endpoints else None
         return ServiceResolver(self.stored.find_service, slices, told.own)
 
+    def _pass_on(self, request: Request, backend: Backend) -> Awaitable[Response]:
+        if self._backends is None:
+            from watchkeeper.server.backends.backends import Backends
+
+            self._backends = Backends(self.options.kubelets)
+        return self._backends.pass_on(request, backend)
+
     def _make_remotes(self) -> Remotes:
         from watchkeeper.server.aggregation.remotes import Remotes
 
@@ -357,6 +374,7 @@ class Assembly:
             [
                 self.quotas.close,
                 self.api_services.close,
+                *([self._backends.close] if self._backends is not None else []),
                 self.custom.close,
                 self.service_allocation.close,
             ]

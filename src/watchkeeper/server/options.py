@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from watchkeeper.admission.pods import DEFAULT_TOLERATION_SECONDS
 from watchkeeper.meta.field import go_quote
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
+from watchkeeper.registry.kubelet import KUBELET_PORT, PREFERRED_ADDRESS_TYPES
 from watchkeeper.server.admission_choice import check_choice
 from watchkeeper.server.audit_options import check_audit
 from watchkeeper.server.errors import StartupError
@@ -127,6 +128,17 @@ class ServeOptions:
     """Whether Services are reached at their endpoints, not at their cluster IPs."""
     aggregator_reject_forwarding_redirect: bool = True
     """Whether the servers behind APIServices may not send clients elsewhere."""
+    kubelet_client_certificate: Path | None = None
+    kubelet_client_key: Path | None = None
+    """What kubelets are shown, and its key."""
+    kubelet_certificate_authority: Path | None = None
+    """Who has signed the certificates of kubelets; None believes any."""
+    kubelet_preferred_address_types: tuple[str, ...] = PREFERRED_ADDRESS_TYPES
+    """At which of their addresses nodes are reached, those that are preferred first."""
+    kubelet_port: int = KUBELET_PORT
+    """For nodes that do not tell which port their kubelet has."""
+    kubelet_timeout: float = 5.0
+    """Taken and left alone, as kube-apiserver does: it holds no request to it."""
     admin_token: str = field(default="", repr=False)
     """"": one that is made at the first start and kept."""
     token_auth_file: Path | None = None
@@ -286,6 +298,10 @@ class ServeOptions:
         tls_protocol(self.tls_min_version, self.tls_cipher_suites)
         if (self.proxy_client_cert_file is None) != (self.proxy_client_key_file is None):
             raise StartupError("--proxy-client-cert-file and --proxy-client-key-file go together")
+        if (self.kubelet_client_certificate is None) != (self.kubelet_client_key is None):
+            raise StartupError("--kubelet-client-certificate and --kubelet-client-key go together")
+        if not 0 < self.kubelet_port <= 65535:
+            raise StartupError(f"--kubelet-port {self.kubelet_port} is not between 1 and 65535")
         if self.advertise_address and not is_advertisable(self.advertise_address):
             raise StartupError(f"--advertise-address {self.advertise_address} is no address that others could reach")
         service_networks(self.service_cluster_ip_range)

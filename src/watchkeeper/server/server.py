@@ -20,11 +20,13 @@ from watchkeeper.endpoints.app import App
 from watchkeeper.endpoints.router import Router
 from watchkeeper.kv.interface import KV
 from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.registry.kubelet import KubeletPlaces
 from watchkeeper.server.access import Access, make_access
 from watchkeeper.server.admission_configuration import load_admission_configuration
 from watchkeeper.server.aggregation.settings import SHOWN, AggregationSettings
 from watchkeeper.server.assembly import Assembly, AssemblyOptions
 from watchkeeper.server.audit import open_audit_log
+from watchkeeper.server.backends.settings import KubeletSettings
 from watchkeeper.server.bootstrap import Bootstrap
 from watchkeeper.server.client_trust import Trust
 from watchkeeper.server.controllers import elected_controllers
@@ -235,6 +237,7 @@ class Server:
             ),
             disabled_plugins=options.disable_admission_plugins,
             aggregation=self._aggregation(port),
+            kubelets=self._kubelets(),
         )
 
     async def _follow_all(self) -> None:
@@ -287,6 +290,21 @@ class Server:
             request_timeout=options.request_timeout,
             own=lambda: self._reach_itself(port),
         )
+
+    def _kubelets(self) -> KubeletSettings:
+        """How kubelets are reached. Raises StartupError for files that are of no use."""
+        options = self.options
+        settings = KubeletSettings(
+            certificate=options.kubelet_client_certificate,
+            key=options.kubelet_client_key,
+            authority=options.kubelet_certificate_authority,
+            places=KubeletPlaces(options.kubelet_preferred_address_types, options.kubelet_port),
+        )
+        if settings.certificate is not None or settings.authority is not None:
+            from watchkeeper.server.backends.trust import check_files
+
+            check_files(settings)
+        return settings
 
     def _reach_itself(self, port: int) -> OwnServer | None:
         if not self.options.tls:

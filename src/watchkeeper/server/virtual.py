@@ -15,7 +15,8 @@ from watchkeeper.authz.reviews import RuleResolver
 from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.builtin import BuiltinRegistry
 from watchkeeper.registry.component_statuses import Check, ComponentStatuses
-from watchkeeper.registry.connect import NodeProxy, PodConnect, PodLog, PodProxy, ServiceProxy
+from watchkeeper.registry.connect import Kubelets, NodeProxy, PodConnect, PodLog, PodProxy, ServiceProxy
+from watchkeeper.registry.kubelet import KubeletPlaces
 from watchkeeper.registry.pods import BindingStore, EvictionStore
 from watchkeeper.registry.reviews import review_stores
 from watchkeeper.registry.rollback import RollbackStore
@@ -43,20 +44,23 @@ class VirtualResources:
         signer: ServiceAccountTokens,
         scheme: Scheme,
         components: Callable[[], Mapping[str, Check]],
+        places: KubeletPlaces,
     ) -> None:
+        """`components` are looked at when somebody asks how they are; `places` are where kubelets are reached."""
         self._registry = registry
         self._scheme = scheme
         self._signer = signer
         self._authorizer = authorizer
+        self._places = places
         self._whole: dict[str, Any] = dict(review_stores(authorizer, resolver, tokens))
         self._whole["componentstatuses"] = ComponentStatuses(components)
         self._parts: dict[tuple[str, str], Callable[[], Any]] = {
-            ("nodes", "proxy"): lambda: NodeProxy(self._store("nodes")),
+            ("nodes", "proxy"): lambda: NodeProxy(self._kubelets()),
             ("services", "proxy"): lambda: ServiceProxy(
                 self._store("services"), self._made("", "endpoints"), self._made("", "pods")
             ),
             ("pods", "proxy"): lambda: PodProxy(self._store("pods")),
-            ("pods", "log"): lambda: PodLog(self._store("pods"), self._store("nodes")),
+            ("pods", "log"): lambda: PodLog(self._store("pods"), self._kubelets()),
         }
         self._parts["pods", "binding"] = lambda: BindingStore(self._store("pods"))
         self._parts["pods", "eviction"] = self._eviction_store
@@ -67,6 +71,9 @@ class VirtualResources:
 
     def _store(self, resource: str) -> Store:
         return self._registry.find(GroupResource("", resource))
+
+    def _kubelets(self) -> Kubelets:
+        return Kubelets(self._store("nodes"), self._places)
 
     def _eviction_store(self) -> EvictionStore:
         kind = self._scheme.kind(_BUDGET)
@@ -91,7 +98,7 @@ class VirtualResources:
         return ScaleStore(self._registry.store(info), builtin_mapping(info.kind))
 
     def _connect(self, name: str) -> Callable[[], Any]:
-        return lambda: PodConnect(self._store("pods"), self._store("nodes"), name, self._authorizer)
+        return lambda: PodConnect(self._store("pods"), self._kubelets(), name, self._authorizer)
 
     def find(self, info: ResourceInfo, subresource: str) -> Any:
         """The object that answers, or None when the registry does."""

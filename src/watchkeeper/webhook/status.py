@@ -51,12 +51,17 @@ def error_of(answer: HttpAnswer) -> ApiError:
         )
     code = answer.status
     shown = _text_of(answer)
-    reason = _REASONS.get(code, "InternalError" if code >= 500 else "")
     causes = [{"reason": "UnexpectedServerResponse", "message": shown}]
-    return ApiError(code, reason, _words(code, shown), details={"causes": causes})
+    return ApiError(code, reason_of(code), words_of(code, shown), details={"causes": causes})
 
 
-def _words(code: int, shown: str) -> str:
+def reason_of(code: int) -> str:
+    """The reason that a Status of this code has."""
+    return _REASONS.get(code, "InternalError" if code >= 500 else "")
+
+
+def words_of(code: int, shown: str) -> str:
+    """What is said of an answer with this code whose text is `shown`."""
     if code in (403, 415):
         return shown
     if code == 406:

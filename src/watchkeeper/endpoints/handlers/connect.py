@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from urllib.parse import quote
-
-import orjson
 
 from watchkeeper.admission.interface import Attributes, Operation
 from watchkeeper.apis.core.connect_options import connect_options, connect_params
 from watchkeeper.endpoints.handlers.common import context
 from watchkeeper.endpoints.negotiation import ACCEPTED, PLAIN, Accepted, negotiate, require_named
-from watchkeeper.endpoints.render import finish, renderer_for
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.scope import Scope
-from watchkeeper.endpoints.websocket import handshake, is_websocket, spoken_protocols
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.gvk import GroupVersionKind
-from watchkeeper.registry.rest import ConnectRequest, SlashMissing, ToldOnChannel
+from watchkeeper.registry.rest import ConnectRequest, SlashMissing
 from watchkeeper.request.request import Request
 
 _PROXY = "proxy"
-_CHANNELS = "v5.channel.k8s.io"
-_ERROR_CHANNEL = b"\x03"
 _IN_PATH = "/:@!$&'()*+,;=~"
 _LOG_FORMS = ("text/plain", *ACCEPTED)
 """What a client may name to get a log, though it has to accept one that an object could be written in, too."""
@@ -38,22 +32,17 @@ async def connect(request: Request, scope: Scope) -> Response:
     if kind is not None:
         params = await _admit(request, scope, kind)
     asked = ConnectRequest(
-        info.name, _path(request), params, request.method, upgrade=_is_upgrade(request), channels=_has_channels(request)
+        info.name, _path(request), params, request.query, request.method, upgrade=_is_upgrade(request)
     )
     try:
-        result = await scope.store.connect(context(request, scope), asked)
+        backend = await scope.store.connect(context(request, scope), asked)
     except SlashMissing:
         query = f"?{request.query}" if request.query else ""
         return Response(301, headers=((b"location", f"{quote(request.path, safe=_IN_PATH)}/{query}".encode()),))
-    except ToldOnChannel as told:
-        accepted = handshake(request, spoken=_CHANNELS)
-        if isinstance(accepted, Response):
-            return accepted
-        return Response(101, headers=accepted, stream=_error_channel(told.error), binary=True)
-    if result is None:
-        _refuse_transform(form)
+    _refuse_transform(form)
+    if backend is None:
         return Response(204, headers=())
-    return finish(renderer_for(scope, PLAIN).one(result), PLAIN)
+    return await scope.services.pass_on(request, backend)
 
 
 def _log_form(request: Request) -> Accepted:
@@ -110,16 +99,6 @@ async def _admit(request: Request, scope: Scope, kind: GroupVersionKind) -> Mapp
     )
     await scope.services.admission.judge(attributes)
     return params if attributes.obj is options or attributes.obj is None else connect_params(attributes.obj)
-
-
-async def _error_channel(error: ApiError) -> AsyncGenerator[bytes]:
-    status = error.status()
-    told = {name: status[name] for name in status if name not in ("kind", "apiVersion")}
-    yield _ERROR_CHANNEL + orjson.dumps(told)
-
-
-def _has_channels(request: Request) -> bool:
-    return "exchange" in request.scope and is_websocket(request) and _CHANNELS in spoken_protocols(request)
 
 
 def _is_upgrade(request: Request) -> bool:

@@ -44,6 +44,13 @@ class Tunnel:
             raise ClientDisconnected("the client closed the connection")
         self._connection.write(data)
 
+    def send_nowait(self, data: bytes) -> bool:
+        """Send bytes unless the client takes less than it is sent, or is gone."""
+        if self._connection.write_paused or self.closed or self._exchange.disconnected:
+            return False
+        self._connection.write(data)
+        return True
+
     def close(self, code: int = 0) -> None:
         """Close the connection once all has gone out. Idempotent."""
         if not self.closed:

@@ -45,7 +45,7 @@ _CORS = frozenset(
 )
 _IN_PATH = "/$&+,:;=@"
 _PROTOCOLS = b"sec-websocket-protocol"
-_GO_CLIENT: Header = (b"user-agent", b"Go-http-client/1.1")
+GO_CLIENT: Header = (b"user-agent", b"Go-http-client/1.1")
 
 
 def is_upgrade(request: Request) -> bool:
@@ -70,7 +70,7 @@ def for_one_hop(request: Request) -> Headers:
 def for_upgrade(request: Request) -> Headers:
     """The headers of a request that asks for another protocol, without who the client is."""
     headers = list(_kept(request, frozenset()))
-    return headers if request.header(b"user-agent") else [*headers, _GO_CLIENT]
+    return headers if request.header(b"user-agent") else [*headers, GO_CLIENT]
 
 
 def _kept(request: Request, dropped: frozenset[bytes] | set[bytes]) -> Iterator[Header]:

@@ -33,11 +33,16 @@ async def upgrade(request: Request, transport: Transport, terms: UpgradeTerms, t
     if exchange is None:
         return terms.failed("request connection cannot be hijacked")
     try:
-        stream, head = await ask_for_upgrade(request, exchange, transport, terms, tasks)
+        asked = await ask_for_upgrade(request, exchange, transport, terms, tasks)
     except UpgradeFailed as problem:
         return terms.failed(str(problem))
-    request.on_done(lambda _status: stream.close())
-    return _Upgraded(exchange, stream, head, tasks)
+    request.on_done(lambda _status: asked.stream.close())
+    return answered(exchange, asked, tasks)
+
+
+def answered(exchange: Exchange, asked: Asked, tasks: TaskOwner) -> Response:
+    """What the backend has answered, as it is, and all that follows."""
+    return _Upgraded(exchange, asked.stream, asked.head, tasks)
 
 
 class UpgradeFailed(Exception):

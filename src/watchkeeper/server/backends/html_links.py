@@ -1,0 +1,337 @@
+"""Pages behind a proxy: their links are led through it, piece by piece as they come.
+
+What counts as a tag and its attributes, and how tags are written anew, is as in Go's x/net/html.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from html.entities import html5
+from typing import NamedTuple, Protocol
+
+from watchkeeper.endpoints.response import Stream
+from watchkeeper.request.exchange import AnswerBroken
+from watchkeeper.server.backends.links import Links
+
+_PIECE = 64 * 1024
+_MAX_TAG = 1 << 20
+"""Bytes; a longer tag goes on as it is."""
+_ATTRIBUTES: dict[bytes, frozenset[bytes]] = {
+    tag: frozenset(names.split())
+    for tag, names in {
+        b"a": b"href",
+        b"applet": b"codebase",
+        b"area": b"href",
+        b"audio": b"src",
+        b"base": b"href",
+        b"blockquote": b"cite",
+        b"body": b"background",
+        b"button": b"formaction",
+        b"command": b"icon",
+        b"del": b"cite",
+        b"embed": b"src",
+        b"form": b"action",
+        b"frame": b"longdesc src",
+        b"head": b"profile",
+        b"html": b"manifest",
+        b"iframe": b"longdesc src",
+        b"img": b"longdesc src usemap",
+        b"input": b"src usemap formaction",
+        b"ins": b"cite",
+        b"link": b"href",
+        b"object": b"classid codebase data usemap",
+        b"q": b"cite",
+        b"script": b"src",
+        b"source": b"src",
+        b"video": b"poster src",
+    }.items()
+}
+"""Which attributes of which tags are links."""
+_RAW = frozenset(b"iframe noembed noframes noscript plaintext script style textarea title xmp".split())
+"""Tags behind which there are no tags but their own end."""
+_WS = rb" \n\r\t\f"
+_name = re.compile(rb"[A-Za-z][^ \n\r\t\f/>]*").match
+_blank = re.compile(rb"[ \n\r\t\f]*").match
+_key = re.compile(rb"=?[^= \n\r\t\f/>]*").match
+_bare = re.compile(rb"[^ \n\r\t\f>]*").match
+_comment_end = re.compile(rb"--!?>").search
+_short_comment = re.compile(rb"-*>").match
+_entity = re.compile(r"&(#[xX]?[0-9a-fA-F]+;?|[A-Za-z0-9]+;?)").sub
+_ESCAPES = str.maketrans({"&": "&amp;", "'": "&#39;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "\r": "&#13;"})
+
+
+class _Tag(NamedTuple):
+    name: bytes
+    attributes: dict[bytes, bytes]
+    closed: bool
+    """Whether it closes itself."""
+    end: int
+
+
+class LinkRewriter:
+    """Writes a page anew as it comes. What may be the beginning of something is held until that is known."""
+
+    def __init__(self, rewrite: Callable[[str], str]) -> None:
+        """`rewrite` is given each link; it leaves one as it is by a ValueError."""
+        self._rewrite = rewrite
+        self._held = b""
+        self._raw = b""
+        """The tag whose end is waited for."""
+
+    def __repr__(self) -> str:
+        return f"<LinkRewriter, {len(self._held)} bytes held>"
+
+    def feed(self, data: bytes) -> bytes:
+        """What is known of the page after more of it has come, and was not returned before."""
+        page = self._held + data
+        out: list[bytes] = []
+        at = 0
+        while at < len(page):
+            ended = self._pass_raw(page, at, out) if self._raw else self._pass_text(page, at, out)
+            if ended is None:
+                break
+            at = ended
+        self._held = page[at:]
+        if len(self._held) > _MAX_TAG:
+            out.append(self._held)
+            self._held = b""
+        return b"".join(out)
+
+    def finish(self) -> bytes:
+        """What was held, as the page is over."""
+        held, self._held = self._held, b""
+        return held
+
+    def _pass_raw(self, page: bytes, at: int, out: list[bytes]) -> int | None:
+        """Go to the end of what has no tags; None when that did not come yet."""
+        if self._raw != b"plaintext":
+            end = re.compile(rb"</" + self._raw + rb"[ \n\r\t\f/>]", re.IGNORECASE).search(page, at)
+            if end is not None:
+                self._raw = b""
+                out.append(page[at : end.start()])
+                return end.start()
+            keep = max(at, len(page) - len(self._raw) - 2)
+            keep = page.find(b"<", keep)
+            keep = len(page) if keep < 0 else keep
+        else:
+            keep = len(page)
+        out.append(page[at:keep])
+        return keep if keep > at else None
+
+    def _pass_text(self, page: bytes, at: int, out: list[bytes]) -> int | None:
+        """Go behind the next thing in angle brackets; None when its end did not come yet."""
+        begin = page.find(b"<", at)
+        if begin < 0:
+            out.append(page[at:])
+            return len(page)
+        if begin > at:
+            out.append(page[at:begin])
+            return begin
+        follows = page[at + 1 : at + 2]
+        if not follows:
+            return None
+        if follows.isalpha():
+            tag = _tag(page, at + 1)
+            if tag is None:
+                return None
+            out.append(self._written(tag))
+            self._raw = tag.name if tag.name in _RAW else b""
+            return tag.end
+        if follows not in b"/!?":
+            out.append(b"<")
+            return at + 1
+        end = _end_of_other(page, at)
+        if end is None:
+            return None
+        out.append(page[at:end])
+        return end
+
+    def _written(self, tag: _Tag) -> bytes:
+        links = _ATTRIBUTES.get(tag.name, frozenset())
+        parts = [b"<", tag.name]
+        for key, value in tag.attributes.items():
+            text = _unescaped(value.replace(b"\r\n", b"\n").replace(b"\r", b"\n").decode("utf-8", "surrogateescape"))
+            if key in links:
+                try:
+                    text = self._rewrite(text)
+                except ValueError:
+                    pass
+            parts += (b" ", key, b'="', text.translate(_ESCAPES).encode("utf-8", "surrogateescape"), b'"')
+        parts.append(b"/>" if tag.closed else b">")
+        return b"".join(parts)
+
+
+def _end_of_other(page: bytes, at: int) -> int | None:
+    """Where an end tag, a comment or a declaration ends; None when that did not come yet."""
+    if page.startswith(b"<!--", at):
+        found = _short_comment(page, at + 4) or _comment_end(page, at + 4)
+        return found.end() if found is not None else None
+    if b"<!--".startswith(page[at:]):
+        return None
+    if page[at + 1 : at + 2] == b"/" and page[at + 2 : at + 3].isalpha():
+        tag = _tag(page, at + 2)
+        return tag.end if tag is not None else None
+    end = page.find(b">", at)
+    return end + 1 if end >= 0 else None
+
+
+def _tag(page: bytes, at: int) -> _Tag | None:
+    """The tag whose name begins there; None when its end did not come yet."""
+    found = _name(page, at)
+    assert found is not None
+    name = found[0].lower()
+    attributes: dict[bytes, bytes] = {}
+    at = _behind_blanks(page, found.end())
+    last = -1
+    while at < len(page):
+        if page[at : at + 1] == b">":
+            closed = page[at - 1 : at] == b"/" and last != at
+            return _Tag(name, attributes, closed, at + 1)
+        key = _key(page, at)
+        assert key is not None
+        value, end, at = _value(page, key.end())
+        if key[0] and (lower := key[0].lower()) not in attributes:
+            attributes[lower] = value
+            last = end
+        at = _behind_blanks(page, at)
+    return None
+
+
+def _value(page: bytes, at: int) -> tuple[bytes, int, int]:
+    """What an attribute is, where that ends, and where to go on; beyond the page when it did not end yet."""
+    nothing = at
+    at = _behind_blanks(page, at)
+    sign = page[at : at + 1]
+    if sign == b"/":
+        return b"", nothing, at + 1
+    if sign != b"=":
+        return b"", nothing, at
+    at = _behind_blanks(page, at + 1)
+    quote = page[at : at + 1]
+    if quote in (b'"', b"'"):
+        end = page.find(quote, at + 1)
+        return (page[at + 1 : end], end, end + 1) if end >= 0 else (b"", nothing, len(page))
+    bare = _bare(page, at)
+    assert bare is not None
+    return bare[0], bare.end() if bare[0] else nothing, bare.end()
+
+
+def _behind_blanks(page: bytes, at: int) -> int:
+    found = _blank(page, at)
+    assert found is not None
+    return found.end()
+
+
+def _unescaped(text: str) -> str:
+    """The value of an attribute, its character references resolved."""
+    if "&" not in text:
+        return text
+
+    def resolve(found: re.Match[str]) -> str:
+        name = found[1]
+        if name.startswith("#"):
+            from html import unescape
+
+            return unescape(found[0])
+        if not name.endswith(";") and text[found.end() : found.end() + 1] == "=":
+            return found[0]
+        return html5.get(name, found[0])
+
+    return _entity(resolve, text)
+
+
+class _Coder(Protocol):
+    """Takes bytes of a body and gives back those of another one."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Those that there are after more has come."""
+        ...
+
+    def finish(self) -> bytes:
+        """The rest."""
+        ...
+
+
+class _Plain:
+    """A page as it is."""
+
+    def __init__(self, rewriter: LinkRewriter) -> None:
+        self._rewriter = rewriter
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """See `_Coder`."""
+        yield self._rewriter.feed(data)
+
+    def finish(self) -> bytes:
+        """See `_Coder`."""
+        return self._rewriter.finish()
+
+
+class _Compressed:
+    """A page that is compressed, and is so again."""
+
+    def __init__(self, rewriter: LinkRewriter, bits: int) -> None:
+        """`bits` are zlib's, which tell the format."""
+        self._rewriter = rewriter
+        self._bits = bits
+        self._reader = zlib.decompressobj(bits)
+        self._writer = zlib.compressobj(wbits=bits)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """See `_Coder`. Raises zlib.error."""
+        while data:
+            page = self._reader.decompress(data, _PIECE)
+            data = self._reader.unconsumed_tail
+            if self._reader.eof:
+                data = self._reader.unused_data
+                if not data.startswith(b"\x1f\x8b"):
+                    data = b""  # padding
+                self._reader = zlib.decompressobj(self._bits) if data else self._reader
+            elif not page and not data:
+                return
+            yield self._writer.compress(self._rewriter.feed(page))
+
+    def finish(self) -> bytes:
+        """See `_Coder`."""
+        return self._writer.compress(self._rewriter.finish()) + self._writer.flush()
+
+
+class _Rewritten:
+    """Implements `endpoints.response.Stream`."""
+
+    def __init__(self, stream: Stream, coder: _Coder) -> None:
+        self._stream = stream
+        self._coder = coder
+        self._pieces = self._made()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces
+
+    async def _made(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._stream:
+                for made in self._coder.feed(piece):
+                    if made:
+                        yield made
+        except zlib.error as problem:
+            raise AnswerBroken(f"a page that cannot be decompressed: {problem}") from problem
+        yield self._coder.finish()
+
+    async def aclose(self) -> None:
+        """See `Stream`."""
+        await self._stream.aclose()
+
+
+def rewritten(stream: Stream, encoding: bytes, links: Links) -> Stream:
+    """A page whose links lead through a proxy; as it is if nobody knows how it is encoded."""
+    rewriter = LinkRewriter(links.moved)
+    match encoding:
+        case b"":
+            return _Rewritten(stream, _Plain(rewriter))
+        case b"gzip":
+            return _Rewritten(stream, _Compressed(rewriter, 31))
+        case b"deflate":
+            return _Rewritten(stream, _Compressed(rewriter, -15))
+    return stream

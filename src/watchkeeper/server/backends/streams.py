@@ -1,0 +1,67 @@
+"""exec, attach and port-forward: the kubelet and the client speak SPDY or a WebSocket with each other."""
+
+from __future__ import annotations
+
+from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.endpoints.response import Response
+from watchkeeper.endpoints.websocket import is_websocket, spoken_protocols
+from watchkeeper.meta.errors import ApiError
+from watchkeeper.registry.backends import StreamBackend
+from watchkeeper.request.request import Request
+from watchkeeper.server.passing.headers import Headers, escaped_path, for_upgrade, forwarded_for
+from watchkeeper.server.passing.transport import Transport
+from watchkeeper.server.passing.upgrade import upgrade
+
+CHANNELS = "v5.channel.k8s.io"
+_TUNNEL, _ENDS = "SPDY/3.1+", ".k8s.io"
+
+
+async def streamed(request: Request, backend: StreamBackend, transport: Transport, tasks: TaskOwner) -> Response:
+    """Have both speak with each other; a WebSocket that the kubelet does not take is translated to SPDY.
+
+    Raises ApiError, ClientGone.
+    """
+    if not backend.websockets and "exchange" in request.scope and is_websocket(request):
+        protocols = spoken_protocols(request)
+        if backend.forwards:
+            tunneled = [each for each in protocols if each.startswith(_TUNNEL) and each.endswith(_ENDS)]
+            if tunneled:
+                from watchkeeper.server.backends.tunneling import tunnel
+
+                inner = [each.removeprefix(_TUNNEL) for each in tunneled]
+                return await tunnel(request, backend, transport, tasks, inner)
+        elif CHANNELS in protocols:
+            from watchkeeper.server.backends.translation import translate
+
+            return translate(request, backend, transport, tasks)
+    return await upgrade(request, transport, StreamTerms(request, backend), tasks)
+
+
+class StreamTerms:
+    """Implements `passing.terms.UpgradeTerms`: the kubelet is asked what the client asks."""
+
+    def __init__(self, request: Request, backend: StreamBackend) -> None:
+        self.place = backend.place
+        self.method = request.method
+        self._request = request
+        self._backend = backend
+
+    def target(self) -> str:
+        """See `UpgradeTerms`."""
+        return target_of(self._backend)
+
+    def headers(self) -> Headers:
+        """See `UpgradeTerms`."""
+        request = self._request
+        host = (b"host", request.header(b"host").encode("latin-1"))
+        return [host, *for_upgrade(request), *forwarded_for(request)]
+
+    def failed(self, why: str) -> Response:
+        """See `UpgradeTerms`."""
+        raise ApiError(500, "", why)
+
+
+def target_of(backend: StreamBackend) -> str:
+    """What a kubelet is asked for."""
+    path = escaped_path(backend.path)
+    return f"{path}?{backend.query}" if backend.query else path

@@ -1,0 +1,108 @@
+"""Pages that are written anew with other links."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from watchkeeper.request.exchange import AnswerBroken
+from watchkeeper.server.backends.html_links import LinkRewriter, rewritten
+from watchkeeper.server.backends.links import Links
+
+PAGES = [
+    (b'<a href="/x">', b'<a href="/p/x">'),
+    (b"<A HREF=/x>t</A>", b'<a href="/p/x">t</A>'),
+    (b"<img src='/x' usemap=/y longdesc=\"z\" alt=/a>", b'<img src="/p/x" usemap="/p/y" longdesc="z" alt="/a">'),
+    (b"<br/><br /><p a=/>", b'<br/><br/><p a="/">'),
+    (b'<link href = "/x" href="/y"/>', b'<link href="/p/x"/>'),
+    (b"<!-- <a href=/x> --><a href=/x>", b'<!-- <a href=/x> --><a href="/p/x">'),
+    (b"<!--><a href=/x>", b'<!--><a href="/p/x">'),
+    (b"<!DOCTYPE html><?x <a?><a href=/x>", b'<!DOCTYPE html><?x <a?><a href="/p/x">'),
+    (b"<script>'<a href=/x>'</script><a href=/x>", b"<script>'<a href=/x>'</script><a href=\"/p/x\">"),
+    (b"<textarea></tex <a href=/x></TEXTAREA ><q cite=/x>", b'<textarea></tex <a href=/x></TEXTAREA ><q cite="/p/x">'),
+    (b"<plaintext><a href=/x>", b"<plaintext><a href=/x>"),
+    (b'<a href="/x?a=1&amp;copy=2&copy=3&lt;">', b'<a href="/p/x?a=1&amp;copy=2&amp;copy=3&lt;">'),
+    (b"<a title='\"<>&#39;&nbsp;'>", '<a title="&#34;&lt;&gt;&#39;\u00a0">'.encode()),
+    (b"1 < 2 <3> </> </ x> </a href='>'>", b"1 < 2 <3> </> </ x> </a href='>'>"),
+    (b"<a disabled href>", b'<a disabled="" href="">'),
+    (b"\xff<a title=\xfe>", b'\xff<a title="\xfe">'),
+    (b"<a href='/x", b"<a href='/x"),
+    (b"<", b"<"),
+]
+
+
+def moved(link: str) -> str:
+    return f"/p{link}" if link.startswith("/") else link
+
+
+@pytest.mark.parametrize(("page", "expected"), PAGES)
+def test_tags_are_written_anew(page: bytes, expected: bytes) -> None:
+    rewriter = LinkRewriter(moved)
+    assert rewriter.feed(page) + rewriter.finish() == expected
+    rewriter = LinkRewriter(moved)
+    assert b"".join(rewriter.feed(bytes((each,))) for each in page) + rewriter.finish() == expected
+
+
+@given(st.lists(st.sampled_from([page for page, _ in PAGES[:-2] if b"plaintext" not in page]), max_size=6), st.data())
+def test_pieces_make_no_difference(pages: list[bytes], data: st.DataObject) -> None:
+    page = b" ".join(pages)
+    whole = LinkRewriter(moved)
+    expected = whole.feed(page) + whole.finish()
+    cuts = data.draw(st.lists(st.integers(0, len(page)), max_size=8))
+    rewriter = LinkRewriter(moved)
+    bounds = sorted({0, len(page), *cuts})
+    assert b"".join(rewriter.feed(page[a:b]) for a, b in pairwise(bounds)) + rewriter.finish() == expected
+
+
+@given(st.binary())
+def test_anything_is_a_page(page: bytes) -> None:
+    rewriter = LinkRewriter(moved)
+    assert isinstance(rewriter.feed(page) + rewriter.finish(), bytes)
+
+
+class _Pieces:
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._made()
+
+    async def _made(self) -> AsyncIterator[bytes]:
+        for at in range(0, len(self._body), 7):
+            yield self._body[at : at + 7]
+
+    async def aclose(self) -> None:
+        pass
+
+
+def all_of(body: bytes, encoding: bytes) -> bytes:
+    async def read() -> bytes:
+        return b"".join([piece async for piece in rewritten(_Pieces(body), encoding, Links("/p", "b:1", "s:1"))])
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize(("encoding", "bits"), [(b"gzip", 31), (b"deflate", -15)])
+def test_compressed_pages_are_compressed_again(encoding: bytes, bits: int) -> None:
+    writer = zlib.compressobj(wbits=bits)
+    page = b"<a href=/x>" + b" " * 1_000_000
+    body = writer.compress(page) + writer.flush()
+    assert zlib.decompress(all_of(body, encoding), bits) == b'<a href="/p/x">' + b" " * 1_000_000
+
+
+def test_members_of_gzip_follow_each_other() -> None:
+    members = [zlib.compressobj(wbits=31) for _ in range(2)]
+    body = b"".join(each.compress(b"<a href=/x>") + each.flush() for each in members)
+    assert zlib.decompress(all_of(body, b"gzip"), 31) == b'<a href="/p/x">' * 2
+
+
+def test_what_cannot_be_read_is_broken_off_or_left_alone() -> None:
+    with pytest.raises(AnswerBroken):
+        all_of(b"no gzip", b"gzip")
+    assert all_of(b"<a href=/x>", b"br") == b"<a href=/x>"
