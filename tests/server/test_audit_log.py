@@ -15,6 +15,7 @@ import httpx
 import pytest
 from tests.waiting import eventually
 
+from watchkeeper.apis.protobuf import protobuf_of
 from watchkeeper.server.errors import StartupError
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle, RequestFailed
@@ -120,6 +121,22 @@ def test_a_status_is_told_of_without_what_says_nothing_whatever_form_it_is_sent_
     assert {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.containers"} in invalid[
         "causes"
     ]
+
+
+def test_objects_in_protobuf_are_told_of_as_in_json(tmp_path: Path) -> None:
+    obj: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": ""}}
+    form = "application/vnd.kubernetes.protobuf"
+    with serving(tmp_path) as server:
+        headers = {"Authorization": f"Bearer {server.token}", "Accept": form, "Content-Type": form}
+        url = f"{server.url}{BASE}/configmaps"
+        assert httpx.post(url, content=protobuf_of(obj), headers=headers).status_code == 201
+        assert httpx.get(url, headers=headers).status_code == 200
+        stored = server.request("GET", f"{BASE}/configmaps/a")
+    created, listed, _ = about(tmp_path, "configmaps")
+    assert created["requestObject"] == obj
+    del stored["metadata"]["managedFields"]
+    assert created["responseObject"] == stored
+    assert listed["responseObject"]["items"] == [{k: v for k, v in stored.items() if k not in ("apiVersion", "kind")}]
 
 
 def test_who_fails_to_authenticate_is_told_of(tmp_path: Path) -> None:

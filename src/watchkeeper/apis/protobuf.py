@@ -16,8 +16,10 @@ from watchkeeper.apis.schema_data import schema_data
 from watchkeeper.apis.stored_versions import CURRENT, message_name
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind
+from watchkeeper.runtime.decode import compile_decoder
 from watchkeeper.runtime.protobuf import Messages, ProtobufError, ProtobufReader, read_envelope
 from watchkeeper.runtime.protobuf_writer import Fields, ProtobufWriter, envelope, write_envelope, write_field
+from watchkeeper.runtime.scheme import Decoder
 
 _OLD_APPS = re.compile(r"apps\.v1beta[12]\.")
 """Their messages are those of v1, but for the one that can be rolled back."""
@@ -48,6 +50,20 @@ def object_in(api_version: str, kind: str, message: bytes) -> dict[str, Any]:
     name = _old_message_of(api_version, kind)
     read = _reader().read(_message_of(api_version, kind), message) if not name else _old_reader().read(name, message)
     return {"kind": kind, "apiVersion": api_version} | read
+
+
+def shown_object_of(data: bytes) -> dict[str, Any]:
+    """As `object_of`, without what is in every message and yet left out of JSON. Raises a DecodeError, too."""
+    api_version, kind, message = read_envelope(data)
+    obj = object_in(api_version, kind, message)
+    decode = _decoder(api_version, kind)
+    return obj if decode is None else decode(obj, None)
+
+
+@functools.cache
+def _decoder(api_version: str, kind: str) -> Decoder | None:
+    schema = schema_data().kinds.get(_gvk(api_version, kind))
+    return None if schema is None else compile_decoder(schema)
 
 
 def protobuf_of(obj: Mapping[str, Any]) -> bytes:

@@ -10,10 +10,11 @@ from typing import Any
 
 import orjson
 
-from watchkeeper.apis.protobuf import object_of
+from watchkeeper.apis.protobuf import shown_object_of
 from watchkeeper.audit.policy import Decision, Level, Stage
 from watchkeeper.request.request import Request
 from watchkeeper.request.user import User
+from watchkeeper.runtime.scheme import DecodeError
 from watchkeeper.runtime.yaml import YamlError, load_yaml
 
 Object = dict[str, Any]
@@ -66,7 +67,7 @@ class Entry:
         if found.get("kind") == "Status" and found.get("apiVersion") == "v1":
             for name in ("status", "message", "reason", "details"):
                 if name in found:
-                    self._status.setdefault(name, _told(found[name]))
+                    self._status.setdefault(name, found[name])
         if self.decision.level >= Level.REQUEST_RESPONSE:
             self._response_object = self._cleaned(found)
 
@@ -178,8 +179,8 @@ def _decoded(body: bytes) -> Any:
         return None
     if body.startswith(_PROTOBUF_MAGIC):
         try:
-            return object_of(body)
-        except ValueError:
+            return shown_object_of(body)
+        except (ValueError, DecodeError):
             return None
     try:
         return orjson.loads(body)
@@ -189,15 +190,6 @@ def _decoded(body: bytes) -> Any:
         return load_yaml(body)
     except (YamlError, RecursionError):
         return None
-
-
-def _told(part: Any) -> Any:
-    """A part of a Status without what says nothing, which an answer in protobuf holds nevertheless."""
-    if isinstance(part, list):
-        return [_told(item) for item in part]
-    if isinstance(part, dict):
-        return {name: _told(value) for name, value in part.items() if value not in ("", 0)}
-    return part
 
 
 def _micro_time(seconds: float) -> str:
