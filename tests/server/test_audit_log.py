@@ -123,6 +123,27 @@ def test_a_status_is_told_of_without_what_says_nothing_whatever_form_it_is_sent_
     ]
 
 
+def test_what_is_sent_is_told_of_as_the_server_reads_it(tmp_path: Path) -> None:
+    policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Request, verbs: [create, update]}]\n"
+    sent: Object = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}, "unknown": 1}
+    read: Object = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "a"},
+        "spec": {
+            "internalTrafficPolicy": "Cluster",
+            "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
+            "sessionAffinity": "None",
+            "type": "ClusterIP",
+        },
+        "status": {"loadBalancer": {}},
+    }
+    with serving(tmp_path, policy) as server:
+        server.request("POST", f"{BASE}/services", sent)
+    [event] = [event for event in about(tmp_path, "services") if event["stage"] == "ResponseComplete"]
+    assert event["requestObject"] == read
+
+
 def test_objects_in_protobuf_are_told_of_as_in_json(tmp_path: Path) -> None:
     obj: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": ""}}
     form = "application/vnd.kubernetes.protobuf"

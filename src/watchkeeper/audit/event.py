@@ -55,6 +55,10 @@ class Entry:
         if self.decision.level >= Level.REQUEST:
             self._request_object = self._cleaned(found)
 
+    def decoded(self, obj: Object) -> None:
+        """Note what the body means instead of what it says."""
+        self._request_object = self._cleaned(orjson.loads(orjson.dumps(obj)))
+
     def responded(self, code: int, body: bytes = b"") -> None:
         """Note the answer. Of a stream only the status code is known."""
         self._code = code

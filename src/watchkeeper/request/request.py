@@ -185,12 +185,16 @@ class Request:
 
 
 class Observer(Protocol):
-    """Follows the answer to one request. What it does must not raise."""
+    """Follows one request and the answer to it. What it does must not raise."""
 
     holds: bool
     """Whether the answer has to wait for `settled`."""
     reads: bool
     """Whether it looks into the answer, which is then made as a whole."""
+
+    def decoded(self, obj: dict[str, Any]) -> None:
+        """The body of a POST or PUT is this object, with its defaults. It is about to be changed."""
+        ...
 
     def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
         """The answer is about to go out. Of streams `body` is empty; `lasting` ones have no end of their own."""

@@ -6,6 +6,7 @@ import base64
 import binascii
 import uuid
 from collections.abc import Awaitable, Iterator
+from typing import Any
 
 from watchkeeper.audit.event import Entry
 from watchkeeper.audit.policy import Level, Policy, Stage
@@ -101,6 +102,9 @@ class _Attempt:
         self._sink = sink
         self.holds = sink.blocking
 
+    def decoded(self, obj: dict[str, Any]) -> None:
+        """Nothing is told."""
+
     def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
         """Nobody will ever know if the request is refused for that."""
         if status == _UNAUTHORIZED:
@@ -119,6 +123,9 @@ class _Ignored:
 
     holds = False
     reads = False
+
+    def decoded(self, obj: dict[str, Any]) -> None:
+        """Nothing is told."""
 
     def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
         """Nothing is told."""
@@ -149,6 +156,11 @@ class _Observer:
         if stage not in self._entry.decision.omit_stages:
             self._auditing.events += 1
             self._auditing.sink.write(self._entry.line(stage))
+
+    def decoded(self, obj: dict[str, Any]) -> None:
+        """Note the object as the request means it, which need not be all that was sent."""
+        if self._entry.decision.level >= Level.REQUEST:
+            self._entry.decoded(obj)
 
     def responding(self, status: int, body: bytes, *, lasting: bool) -> None:
         """The answer is about to go out; `lasting`: it is a stream without an end of its own."""

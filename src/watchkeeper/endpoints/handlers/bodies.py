@@ -64,6 +64,8 @@ def _read_object(request: Request, scope: Scope, body: bytes, media_type: str, p
         for text in warnings_of(decoded.errors):
             request.warn(text)
     check_version(decoded, scope.kind)
+    if request.observer is not None:
+        request.observer.decoded(decoded.obj)
     if scope.raw_paths:
         if media_type == YAML:
             mark(decoded.obj, scope.raw_paths, sorted_text)
