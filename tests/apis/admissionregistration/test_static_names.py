@@ -21,8 +21,8 @@ def test_every_write_of_a_configuration_with_a_name_for_files_warns(kind: str) -
     behavior = BEHAVIORS[kind]
     kept, free = {"metadata": {"name": "a.static.k8s.io"}}, {"metadata": {"name": "static.k8s.io"}}
     expected = [
-        'metadata.name: names ending with ".static.k8s.io" will be reserved for static manifest-based configurations '
-        "when the ManifestBasedAdmissionControlConfig feature gate is enabled"
+        'metadata.name: names ending with ".static.k8s.io" are reserved for static manifest-based configurations '
+        "and cannot be managed via the API"
     ]
     assert behavior.warnings_on_create(kept) == expected
     assert behavior.warnings_on_update(kept, kept) == expected

@@ -8,8 +8,8 @@ Object = dict[str, Any]
 
 _SUFFIX = ".static.k8s.io"
 _WARNING = (
-    f'metadata.name: names ending with "{_SUFFIX}" will be reserved for static manifest-based configurations when the '
-    "ManifestBasedAdmissionControlConfig feature gate is enabled"
+    f'metadata.name: names ending with "{_SUFFIX}" are reserved for static manifest-based configurations and '
+    "cannot be managed via the API"
 )
 
 
