@@ -11,6 +11,8 @@ import pytest
 from watchkeeper.apis.catalog import ResourceInfo, SubresourceInfo
 from watchkeeper.apis.schema_data import resources
 from watchkeeper.endpoints.openapi import CustomVersion, OpenAPI
+from watchkeeper.endpoints.openapi.definitions import definition
+from watchkeeper.endpoints.openapi.dialect import Dialect
 from watchkeeper.meta.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 
 DEPLOYMENT = {"group": "apps", "kind": "Deployment", "version": "v1"}
@@ -146,6 +148,13 @@ def test_v3_says_what_unset_fields_hold(apps: Any) -> None:
     }
     assert schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]["default"] == "TCP"
     assert schemas["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]["format"] == "int-or-string"
+
+
+def test_v3_refers_plainly_to_what_a_field_says_nothing_of_itself() -> None:
+    rule = definition("io.k8s.api.networking.v1.IngressRule", Dialect.V3)["properties"]
+    assert rule["http"] == Dialect.V3.ref("io.k8s.api.networking.v1.HTTPIngressRuleValue")
+    path = definition("io.k8s.api.networking.v1.HTTPIngressPath", Dialect.V3)["properties"]
+    assert path["backend"]["allOf"] == [Dialect.V3.ref("io.k8s.api.networking.v1.IngressBackend")]
 
 
 def test_a_v3_document_has_only_what_its_group_needs(apps: Any) -> None:

@@ -76,9 +76,18 @@ _MORE: Mapping[str, Mapping[str, dict[str, Any]]] = {
     f"{_REGISTRATION}APIServiceSpec": {"caBundle": {"x-kubernetes-list-type": "atomic"}},
 }
 """What markers say of fields besides what their types do."""
-_JSON_SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
-_BARE = ("additionalItems", "additionalProperties", "example", "externalDocs", "items", "not")
-"""Its fields of which the reference has nothing to say but their types."""
+_BARE = {
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps": (
+        "additionalItems",
+        "additionalProperties",
+        "example",
+        "externalDocs",
+        "items",
+        "not",
+    ),
+    "io.k8s.api.networking.v1.IngressRule": ("http",),
+}
+"""Fields of which the reference has nothing to say but their types."""
 _UNMERGED = {"io.k8s.apimachinery.pkg.apis.meta.v1.APIResource": ("verbs",)}
 """Lists of which nothing says how they merge."""
 
@@ -167,8 +176,8 @@ def _definition(schema: Schema, dialect: Dialect) -> dict[str, Any]:
             del found["properties"]["items"]["x-kubernetes-list-type"]
         for name, more in _MORE.get(schema.name, {}).items():
             found["properties"][name].update(more)
-        if schema.name == _JSON_SCHEMA and dialect is Dialect.V3:
-            for name in _BARE:
+        if dialect is Dialect.V3:
+            for name in _BARE.get(schema.name, ()):
                 found["properties"][name] = found["properties"][name]["allOf"][0]
         for name, description in FIELDS.get(schema.name, {}).items():
             found["properties"][name]["description"] = description
