@@ -13,6 +13,7 @@ from watchkeeper.testing.handle import Handle
 
 REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
 CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 JSON, YAML = "application/json", "application/yaml"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 JSON_PATCH, APPLY = "application/json-patch+json", "application/apply-patch+yaml"
@@ -78,6 +79,20 @@ def test_an_apply_writes_anew_what_it_changes_somewhere(server: Handle) -> None:
     assert outcome(same) == 200
     labeled = send(server, "PATCH", path, configuration % ',"labels":{"a":"b"}', APPLY, fieldManager="m")
     assert outcome(labeled) == refused(SORTED)
+
+
+def test_an_apply_that_leaves_out_defaults_writes_anew_what_it_does_not_change(server: Handle) -> None:
+    claim = (
+        '{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"applied"},"spec":{"devices":'
+        '{"requests":[{"name":"r","exactly":{"deviceClassName":"c.example.com"%s}}],'
+        '"config":[{"opaque":{"driver":"d.example.com","parameters":{"a": "b"}}}]}}}'
+    )
+    assert send(server, "POST", CLAIMS, claim % "").status_code == 201
+    defaults = ',"allocationMode":"ExactCount","count":1'
+    same = send(server, "PATCH", f"{CLAIMS}/applied", claim % defaults, APPLY, fieldManager="m", force="true")
+    assert same.status_code == 200
+    changed = send(server, "PATCH", f"{CLAIMS}/applied", claim % "", APPLY, fieldManager="m", force="true")
+    assert (changed.status_code, changed.json()["message"].rpartition(": ")[2]) == (422, "field is immutable")
 
 
 def test_who_reads_is_shown_one_line(server: Handle) -> None:

@@ -386,16 +386,7 @@ class _Apply(_Patch):
 
     def patched(self, current: StoredObject) -> tuple[Object, Object]:
         """The live object with the configuration merged in."""
-        live, paths = current.data(), self.scope.raw_paths
-        merged = self._apply(current.data())
-        if paths and _but_owners(merged) != _but_owners(live):  # else nobody has taken the object apart
-            mark(merged, paths, sorted_text)
-        return live, merged
-
-
-def _but_owners(obj: Object) -> Object:
-    metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
-    return {**obj, "metadata": metadata}
+        return current.data(), self._apply(current.data())
 
 
 def _as_go_has_it(obj: Object, schema: Schema) -> Object:

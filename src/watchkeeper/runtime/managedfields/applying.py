@@ -16,6 +16,7 @@ from watchkeeper.runtime.managedfields.nodes import Mismatch
 from watchkeeper.runtime.managedfields.tracking import NEVER_OWNED, Tracking, without_record, write_record
 from watchkeeper.runtime.managedfields.validate import check
 from watchkeeper.runtime.managedfields.versions import decode_merged
+from watchkeeper.runtime.raw_json import mark, raw_paths, sorted_text
 from watchkeeper.runtime.schema import Schema, SchemaType
 from watchkeeper.runtime.scheme import DecodeError
 
@@ -126,7 +127,7 @@ class Apply:
         return ApiError(500, "", f"failed to convert new object ({_described(self.applied)}) to proper version: {why}")
 
     def _completed(self, outcome: Object) -> Object:
-        """A merged object as its kind has it: decoded and defaulted."""
+        """A merged object as its kind has it: decoded, defaulted, and its raw objects written anew."""
         kind = self.tracking.kind
         try:
             obj = decode_merged(kind, outcome, self.unknown)
@@ -142,6 +143,8 @@ class Apply:
             except DecodeError as error:
                 why = f"failed to convert to unversioned ({_described(self.applied)}): {error}"
                 raise ApiError(500, "", why) from error
+        if kind.builtin and kind.schema is not None:
+            mark(obj, raw_paths(kind.schema), sorted_text)
         return obj
 
 
