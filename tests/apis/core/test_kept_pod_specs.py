@@ -45,6 +45,17 @@ def test_a_stored_spec_may_keep_what_a_new_one_cannot_have(kind: Any, spec: Any)
     assert update(old, labeled).errors == []
 
 
+def test_numbers_that_kept_tolerations_compare_with_are_numbers() -> None:
+    old = stored(deployment(), tolerations=[{"key": "k", "operator": "Gt", "value": "5"}])
+    new = deployment(tolerations=[{"key": "k", "operator": "Lt", "value": value} for value in ("-7", "07", "")])
+    at = "spec.template.spec.tolerations"
+    assert update(old, new).errors == [
+        f'{at}[1].value: Invalid value: "07": must be a valid decimal integer in canonical form',
+        f'{at}[2].value: Invalid value: "": must be non-empty',
+        f'{at}[2].value: Invalid value: "": strconv.ParseInt: parsing "": invalid syntax',
+    ]
+
+
 def test_a_template_that_says_how_volumes_are_labeled_may_say_another_way() -> None:
     every = deployment(securityContext={"seLinuxChangePolicy": "Recursive"})
     mounted = deployment(securityContext={"seLinuxChangePolicy": "MountOption"})

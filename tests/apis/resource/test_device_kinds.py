@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -129,6 +130,87 @@ def test_slices_leave_out_what_is_not_there_yet() -> None:
     written = update(old, published(device)).obj
     assert (written["spec"], written["metadata"]["generation"]) == (old["spec"], 2)
     assert update(old, published(old["spec"]["devices"][0])).obj["metadata"]["generation"] == 1
+
+
+def stored_with_alpha_fields() -> Any:
+    """A slice of a server where the features are on."""
+    old = created(published({"name": "d", "attributes": {"m": {"string": "x"}}, "capacity": {"mem": {"value": "1Gi"}}}))
+    device = old["spec"]["devices"][0]
+    device["attributes"]["m"] = {"strings": ["a", "b"]}
+    device["nodeAllocatableResourceMappings"] = {"cpu": {"allocationMultiplier": "2"}, "memory": {"capacityKey": "mem"}}
+    return old
+
+
+def test_slices_keep_what_is_not_there_yet_if_they_have_it() -> None:
+    old = stored_with_alpha_fields()
+    new = copy.deepcopy(old)
+    new["spec"]["devices"].append({"name": "e", "attributes": {"v": {"versions": ["1.2.3"]}}})
+    assert update(old, new).obj["spec"]["devices"] == new["spec"]["devices"]
+    with_lists_only = copy.deepcopy(old)
+    del with_lists_only["spec"]["devices"][0]["nodeAllocatableResourceMappings"]
+    kept = update(with_lists_only, new).obj["spec"]["devices"][0]
+    assert "nodeAllocatableResourceMappings" not in kept
+    assert kept["attributes"] == {"m": {"strings": ["a", "b"]}}
+
+
+@pytest.mark.parametrize(
+    ("change", "errors"),
+    [
+        (
+            {"attributes": {"m": {"strings": []}}},
+            ["attributes[m].strings: Invalid value: []: must not be empty if specified"],
+        ),
+        (
+            {"attributes": {"m": {"strings": ["x" * 65]}}},
+            ["attributes[m].strings[0]: Too long: may not be more than 64 bytes"],
+        ),
+        (
+            {"attributes": {"m": {"versions": ["1", "1.2.3"]}}},
+            [
+                'attributes[m].versions[0]: Invalid value: "1": must be a string compatible with semver.org spec 2.0.0',
+            ],
+        ),
+        (
+            {"nodeAllocatableResourceMappings": {"a.b/c": {"allocationMultiplier": "1"}}},
+            [
+                'nodeAllocatableResourceMappings[a.b/c]: Invalid value: "a.b/c": '
+                "must be a node allocatable resource name"
+            ],
+        ),
+        (
+            {"nodeAllocatableResourceMappings": {"cpu": {}, "memory": {"allocationMultiplier": "-1"}}},
+            [
+                'nodeAllocatableResourceMappings[cpu]: Invalid value: "": at least one of allocationMultiplier or '
+                "capacityKey must be set",
+                'nodeAllocatableResourceMappings[memory].allocationMultiplier: Invalid value: "-1": must be positive',
+            ],
+        ),
+        (
+            {"nodeAllocatableResourceMappings": {"cpu": {"capacityKey": ""}, "memory": {"capacityKey": "q"}}},
+            [
+                'nodeAllocatableResourceMappings[cpu].capacityKey: Invalid value: "": capacityKey must not be an empty '
+                "string",
+                'nodeAllocatableResourceMappings[memory].capacityKey: Not found: "q"',
+            ],
+        ),
+    ],
+)
+def test_what_a_kept_field_of_a_device_may_not_be(change: Any, errors: list[str]) -> None:
+    old = stored_with_alpha_fields()
+    new = copy.deepcopy(old)
+    new["spec"]["devices"][0].update(change)
+    assert update(old, new).errors == [f"spec.devices[0].{error}" for error in errors]
+
+
+def test_devices_with_lists_are_special_and_have_no_more_than_48_values() -> None:
+    old = stored_with_alpha_fields()
+    new = copy.deepcopy(old)
+    new["spec"]["devices"] = [{"name": f"d{i}", "attributes": {"q": {"strings": ["z"]}}} for i in range(65)]
+    assert update(old, new).errors == ["spec.devices: Too many: 65: must have at most 64 items"]
+    new["spec"]["devices"] = [{"name": "d", "attributes": {"q": {"ints": list(range(49))}}}]
+    assert update(old, new).errors == [
+        "spec.devices[0]: Invalid value: 49: the total number of attribute values must not exceed 48"
+    ]
 
 
 def test_classes_count_changes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ from watchkeeper.meta.field import (
     not_supported,
     required,
 )
+from watchkeeper.meta.go_numbers import parse_int
 
 Object = Mapping[str, Any]
 
@@ -266,13 +268,30 @@ def _toleration_errors(toleration: Object, path: str, allow_comparing: bool) -> 
     elif operator == "Exists":
         if value:
             errors.append(invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"))
-    elif operator not in _COMPARING or not allow_comparing:
+    elif operator in _COMPARING and allow_comparing:
+        errors += _number_errors(value, f"{path}.value")
+    else:
         known = ("Equal", "Exists", *_COMPARING) if operator in _COMPARING else ("Equal", "Exists")
         errors.append(not_supported(f"{path}.operator", operator, known))
     if effect and effect not in TAINT_EFFECTS:
         errors.append(not_supported(f"{path}.effect", effect, TAINT_EFFECTS))
     return errors
 
+
+def _number_errors(value: str, path: str) -> list[FieldError]:
+    errors = []
+    if not value:
+        errors.append(invalid(path, value, "must be non-empty"))
+    elif _integer_match(value) is None:
+        errors.append(invalid(path, value, "must be a valid decimal integer in canonical form"))
+    try:
+        parse_int(value)
+    except ValueError as problem:
+        errors.append(invalid(path, value, str(problem)))
+    return errors
+
+
+_integer_match = re.compile("0|-?[1-9][0-9]*", re.ASCII).fullmatch
 
 _TAINT: InternalForm = {
     "key": ("Key", ""),

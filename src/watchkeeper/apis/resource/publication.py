@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from watchkeeper.apis import printing
 from watchkeeper.apis.behavior import Column, KindBehavior, TableSpec
 from watchkeeper.apis.resource.claim_validation import Compile, unchecked, validate_class_spec
-from watchkeeper.apis.resource.slice_validation import validate_slice_spec
+from watchkeeper.apis.resource.slice_validation import LIST_VALUES, validate_slice_spec
 from watchkeeper.apis.validation.names import name_is_long_name
 from watchkeeper.meta.field import FieldError, go_quote
 from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
@@ -17,7 +17,7 @@ from watchkeeper.meta.gvk import GroupKind, GroupVersionKind
 Object = dict[str, Any]
 
 _GROUP = "resource.k8s.io"
-_LISTS = ("ints", "bools", "strings", "versions")
+_MAPPINGS = "nodeAllocatableResourceMappings"
 
 
 def default_slice(published: Object) -> None:
@@ -28,24 +28,36 @@ def default_slice(published: Object) -> None:
                 taint["timeAdded"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _drop_alpha_fields(published: Object) -> bool:
-    """Attributes that are lists, and mappings to resources of nodes, are not there yet. Whether there were any."""
+def _drop_alpha_fields(published: Object, old: Object | None) -> bool:
+    """Drop what belongs to features that are off, of each that the old object does not use. Whether there was any."""
+    devices, before = _devices(published), _devices(old or {})
     dropped = False
-    for device in (published.get("spec") or {}).get("devices") or ():
-        dropped |= bool(device.pop("nodeAllocatableResourceMappings", None))
-        for attribute in (device.get("attributes") or {}).values():
-            for name in _LISTS:
+    if not any(device.get(_MAPPINGS) for device in before):
+        for device in devices:
+            dropped |= bool(device.pop(_MAPPINGS, None))
+    if not any(name in attribute for attribute in _attributes(before) for name in LIST_VALUES):
+        for attribute in _attributes(devices):
+            for name in LIST_VALUES:
                 dropped |= bool(attribute.pop(name, None))
     return dropped
 
 
+def _devices(published: Object) -> list[Object]:
+    return (published.get("spec") or {}).get("devices") or []
+
+
+def _attributes(devices: list[Object]) -> Iterator[Object]:
+    for device in devices:
+        yield from (device.get("attributes") or {}).values()
+
+
 def _prepare_slice(published: Object) -> None:
-    _drop_alpha_fields(published)
+    _drop_alpha_fields(published, None)
 
 
 def _prepare_changed_slice(new: Object, old: Object) -> None:
     """What is dropped counts as a change all the same."""
-    if _drop_alpha_fields(new):
+    if _drop_alpha_fields(new, old):
         new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
 

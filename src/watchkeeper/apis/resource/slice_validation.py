@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from watchkeeper.apis.core.affinity_validation import validate_node_selector
+from watchkeeper.apis.quantities import amount
 from watchkeeper.apis.resource.binding_validation import validate_binding_conditions
 from watchkeeper.apis.resource.capacity_validation import validate_capacity
 from watchkeeper.apis.resource.claim_form import ATTRIBUTE, NODE_TERMS
@@ -24,13 +25,14 @@ from watchkeeper.apis.resource.lists import (
 from watchkeeper.apis.validation.internal_form import internal_form
 from watchkeeper.apis.validation.metadata import validate_immutable, validate_label_name
 from watchkeeper.apis.validation.names import byte_length, is_dns1123_subdomain, is_label_value
-from watchkeeper.meta.field import FieldError, invalid, not_supported, required, too_long
+from watchkeeper.apis.validation.resources import is_native_resource
+from watchkeeper.meta.field import FieldError, JsonText, invalid, not_found, not_supported, required, too_long
 
 Object = Mapping[str, Any]
 
 _MAX_DEVICES = 128
 _MAX_SPECIAL_DEVICES = 64
-"""Where some device has taints or uses counters."""
+"""Where some device has taints, uses counters, or has attributes that are lists."""
 _MAX_COUNTER_SETS = 8
 _MAX_COUNTERS = 32
 _MAX_CONSUMPTIONS = 2
@@ -38,7 +40,11 @@ _MAX_PROPERTIES = 32
 _MAX_TAINTS = 16
 _MAX_VALUE = 64
 _MAX_LABEL = 63
-_VALUES = ("bool", "int", "string", "version")
+_MAPPINGS = "nodeAllocatableResourceMappings"
+_MAX_VALUES = 48
+LIST_VALUES = ("bools", "ints", "strings", "versions")
+"""Fields of attributes that are lists, a feature that is off: slices keep those that they had."""
+_VALUES = ("bool", "int", "string", "version", *LIST_VALUES)
 _PLACES = ("nodeName", "nodeSelector", "allNodes")
 _NUMBER = r"(0|[1-9]\d*)"
 _PRERELEASE = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
@@ -66,7 +72,7 @@ def validate_slice_spec(spec: Object, old: Object | None) -> list[FieldError]:
     devices, counters = spec.get("devices"), spec.get("sharedCounters")
     if devices is not None and counters is not None:
         errors.append(invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
-    special = any(d.get("taints") or d.get("consumesCounters") for d in devices or ())
+    special = any(d.get("taints") or d.get("consumesCounters") or _has_lists(d) for d in devices or ())
     before = {d.get("name"): d for d in (old or {}).get("devices") or ()}
     errors += validate_set(
         devices,
@@ -151,6 +157,8 @@ def _device(device: Object, old: Object | None, path: str, spec: Object) -> list
     if properties > _MAX_PROPERTIES:
         text = f"the total number of attributes and capacities must not exceed {_MAX_PROPERTIES}"
         errors.append(invalid(path, properties, text))
+    if (values := sum(map(_value_count, attributes.values()))) > _MAX_VALUES:
+        errors.append(invalid(path, values, f"the total number of attribute values must not exceed {_MAX_VALUES}"))
     shared = bool(device.get("allowMultipleAllocations"))
     longest, key = QUALIFIED_NAME_LENGTH, validate_qualified_name
     errors += validate_map(attributes, None, longest, key, _attribute, f"{path}.attributes")
@@ -167,25 +175,67 @@ def _device(device: Object, old: Object | None, path: str, spec: Object) -> list
         f"{path}.consumesCounters",
     )
     errors += _device_place(device, path, spec)
-    return errors + validate_binding_conditions(device, path)
+    errors += validate_binding_conditions(device, path)
+    mappings = device.get(_MAPPINGS) or {}
+    return errors + [
+        error
+        for name in sorted(mappings)
+        for error in _mapping(name, mappings[name], device.get("capacity"), f"{path}.{_MAPPINGS}[{name}]")
+    ]
+
+
+def _mapping(name: str, mapping: Object, capacity: Object | None, path: str) -> list[FieldError]:
+    """What of a resource of nodes a device stands for."""
+    errors = []
+    if not is_native_resource(name):
+        errors.append(invalid(path, JsonText(name), "must be a node allocatable resource name"))
+    multiplier, key = mapping.get("allocationMultiplier"), mapping.get("capacityKey")
+    if multiplier is None and key is None:
+        return [*errors, invalid(path, "", "at least one of allocationMultiplier or capacityKey must be set")]
+    if multiplier is not None and amount(multiplier) <= 0:
+        errors.append(invalid(f"{path}.allocationMultiplier", multiplier, "must be positive"))
+    if key == "":
+        errors.append(invalid(f"{path}.capacityKey", "", "capacityKey must not be an empty string"))
+    elif key is not None and key not in (capacity or {}):
+        errors.append(not_found(f"{path}.capacityKey", JsonText(key)))
+    return errors
+
+
+def _has_lists(device: Object) -> bool:
+    return any(attribute.get(name) for attribute in (device.get("attributes") or {}).values() for name in LIST_VALUES)
+
+
+def _value_count(attribute: Object) -> int:
+    return sum(len(attribute.get(name) or ()) for name in LIST_VALUES) or 1
 
 
 def _attribute(attribute: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    text, version = attribute.get("string"), attribute.get("version")
-    if text is not None and byte_length(text) > _MAX_VALUE:
-        errors.append(too_long(f"{path}.string", text, _MAX_VALUE))
-    if version is not None:
-        if not _version_match(version):
-            words = "must be a string compatible with semver.org spec 2.0.0"
-            errors.append(invalid(f"{path}.version", version, words))
-        if byte_length(version) > _MAX_VALUE:
-            errors.append(too_long(f"{path}.version", version, _MAX_VALUE))
+    if (text := attribute.get("string")) is not None:
+        errors += _text(text, f"{path}.string")
+    if (version := attribute.get("version")) is not None:
+        errors += _version(version, f"{path}.version")
+    for name, rule in _LIST_RULES:
+        values = attribute.get(name)
+        if values is not None and not values:
+            errors.append(invalid(f"{path}.{name}", [], "must not be empty if specified"))
+        errors += [error for i, value in enumerate(values or ()) for error in rule(value, f"{path}.{name}[{i}]")]
     count = sum(attribute.get(name) is not None for name in _VALUES)
     if count != 1:
         shown = internal_form(attribute, ATTRIBUTE) if count else ""
         errors.append(invalid(path, shown, "exactly one value must be specified"))
     return errors
+
+
+def _text(text: str, path: str) -> list[FieldError]:
+    return [too_long(path, text, _MAX_VALUE)] if byte_length(text) > _MAX_VALUE else []
+
+
+def _version(version: str, path: str) -> list[FieldError]:
+    errors = []
+    if not _version_match(version):
+        errors.append(invalid(path, version, "must be a string compatible with semver.org spec 2.0.0"))
+    return errors + _text(version, path)
 
 
 def _taint(taint: Object, path: str) -> list[FieldError]:
@@ -201,6 +251,9 @@ def _taint(taint: Object, path: str) -> list[FieldError]:
 
 def _no_rule(_value: Any, _path: str) -> list[FieldError]:
     return []
+
+
+_LIST_RULES = (("bools", _no_rule), ("ints", _no_rule), ("strings", _text), ("versions", _version))
 
 
 def _counters(counters: Object | None, path: str) -> list[FieldError]:
