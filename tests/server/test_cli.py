@@ -1,6 +1,8 @@
 """The command line besides `serve`."""
 
+import io
 import json
+import logging
 import re
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 from watchkeeper.server import cli
 from watchkeeper.server.arguments import UsageError, serve_options, variable
 from watchkeeper.server.errors import StartupError
+from watchkeeper.server.logs import configure_logging, verbose_modules
 from watchkeeper.server.options import CONTROLLERS, ServeOptions, default_data_dir
 
 
@@ -110,6 +113,49 @@ def test_options_go_by_the_names_of_kube_apiserver_too():
     assert (given.port, given.bind, given.authorization) == (7443, "::1", "AlwaysAllow")
     assert (given.log_format, given.log_level) == ("json", "debug")
     assert parse("--v=2", "--log-level=warning").log_level == "warning"
+
+
+def test_files_of_which_everything_is_logged_are_named_by_patterns():
+    assert parse("--vmodule=gc_*=4,,store.go=9,plain=3").vmodule == ("gc_*", "store.go")
+    assert parse("--vmodule=a=4", "--vmodule=b=5").vmodule == ("a", "b")
+    stream, root = io.StringIO(), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers.clear()  # which would be closed
+    configure_logging("text", "warning", stream, modules=("test_c*",))
+    try:
+        logging.getLogger("anything").debug("here")
+        there = {"name": "anything", "levelno": logging.INFO, "module": "store", "msg": "there"}
+        root.handle(logging.makeLogRecord(there))
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+    assert stream.getvalue().endswith("DEBUG anything: here\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a", '"a" does not have the pattern=N format'),
+        ("a=1,=2", '"=2" does not have the pattern=N format'),
+        ("a=1=2", '"a=1=2" does not have the pattern=N format'),
+        ("a=x", 'parsing verbosity in "a=x": strconv.ParseUint: parsing "x": invalid syntax'),
+        (
+            "a=2147483648",
+            'parsing verbosity in "a=2147483648": strconv.ParseUint: parsing "2147483648": value out of range',
+        ),
+    ],
+)
+def test_what_is_no_pattern_with_a_level_is_told_as_kube_apiserver_tells_it(text, why):
+    with pytest.raises(ValueError) as caught:
+        verbose_modules(text)
+    assert str(caught.value) == why
+
+
+@pytest.mark.parametrize("chance", ["-0.001", "0.021", "1"])
+def test_answers_close_their_connections_with_a_small_chance_only(chance):
+    with pytest.raises(StartupError, match=r"^--goaway-chance can not be less than 0 or greater than 0\.02$"):
+        parse(f"--goaway-chance={chance}").check()
+    assert parse("--goaway-chance=0.02").goaway_chance == 0.02
 
 
 def test_switches_are_on_and_off_in_the_words_of_go_too():

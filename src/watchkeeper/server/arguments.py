@@ -12,6 +12,7 @@ from watchkeeper.meta.field import go_bool
 from watchkeeper.registry.allocators import DEFAULT_NETWORK, DEFAULT_NODE_PORTS
 from watchkeeper.registry.kubelet import KUBELET_PORT, PREFERRED_ADDRESS_TYPES
 from watchkeeper.server.durations import seconds
+from watchkeeper.server.logs import VERBOSE, verbose_modules
 from watchkeeper.server.options import (
     CONTROLLERS,
     DEFAULT_CONTROLLERS,
@@ -26,8 +27,6 @@ from watchkeeper.storage.interface import RESOURCE_PREFIX
 from watchkeeper.storage.leases import REUSE_SECONDS
 
 PREFIX = "WATCHKEEPER_"
-_VERBOSE = 4
-"""From which level on kube-apiserver writes what is for debugging."""
 _NO = "--no-"
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
@@ -269,6 +268,8 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
     a.add("--max-mutating-requests-inflight", "writes worked on at a time, 0 for no limit", default=200, kind=int,
           metavar="N")  # fmt: skip
     a.add("--request-timeout", "how long a request may take", default=60.0, kind=seconds, metavar="S")
+    a.add("--goaway-chance", "how likely an answer closes its connection, up to 0.02: for several servers behind a"
+          " balancer", default=0.0, kind=float, metavar="P")  # fmt: skip
     a.add("--min-request-timeout", "how long a watch lasts at least", default=1800.0, kind=seconds, metavar="S")
     a.add("--compaction-interval", "how much history is kept at least, 0 to keep all", default=DEFAULT_INTERVAL,
           kind=seconds, metavar="S", alias="--etcd-compaction-interval")  # fmt: skip
@@ -302,8 +303,10 @@ def add_serve_options(parser: argparse.ArgumentParser, environ: Mapping[str, str
           metavar="S")  # fmt: skip
     a.add("--log-format", "text or json", default="text", metavar="FORMAT", alias="--logging-format")
     a.add("--log-level", "debug, info, warning or error", default="info", metavar="LEVEL")
-    a.add("--v", f"the level as kube-apiserver counts it: {_VERBOSE} and more is debug, less is --log-level",
+    a.add("--v", f"the level as kube-apiserver counts it: {VERBOSE} and more is debug, less is --log-level",
           default=0, kind=int, metavar="N")  # fmt: skip
+    a.add("--vmodule", "the same for files whose names, without .py, fit a pattern", default=(), kind=verbose_modules,
+          metavar="PATTERN=N,…", action=_Collected)  # fmt: skip
 
 
 def _add_oidc_options(a: _Arguments) -> None:
@@ -433,7 +436,7 @@ def serve_options(parsed: argparse.Namespace) -> ServeOptions:
     values["port"] = DEFAULT_PORT if parsed.port is None else parsed.port
     _one_of("--log-format", parsed.log_format, ("text", "json"))
     _one_of("--log-level", parsed.log_level, ("debug", "info", "warning", "error"))
-    if parsed.v >= _VERBOSE:
+    if parsed.v >= VERBOSE:
         values["log_level"] = "debug"
     return ServeOptions(**values)
 

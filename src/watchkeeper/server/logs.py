@@ -6,7 +6,15 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import TextIO
+
+from watchkeeper.meta.field import go_quote
+from watchkeeper.meta.go_numbers import parse_uint
+
+VERBOSE = 4
+"""The level, as kube-apiserver counts it, from which on everything is logged."""
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
@@ -48,9 +56,47 @@ def _extra(record: logging.LogRecord) -> dict[str, object]:
     return {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
 
 
-def configure_logging(log_format: str, level: str, stream: TextIO | None = None) -> None:
-    """Send the log of the whole process to `stream` (standard error when None)."""
+class _OfModules(logging.Filter):
+    """Lets everything through that files say whose names one of the patterns fits, and of the others what counts."""
+
+    def __init__(self, patterns: Sequence[str], level: int) -> None:
+        super().__init__()
+        self._patterns = patterns
+        self._level = level
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is logged."""
+        return record.levelno >= self._level or any(fnmatchcase(record.module, each) for each in self._patterns)
+
+
+def verbose_modules(text: str) -> tuple[str, ...]:
+    """The patterns of `--vmodule pattern=N,…` that ask for everything. Raises ValueError in kube-apiserver's words."""
+    found = []
+    for part in filter(None, text.split(",")):
+        pattern, level, *more = part.split("=") if "=" in part else (part, "")
+        if more or not pattern or not level:
+            raise ValueError(f"{go_quote(part)} does not have the pattern=N format")
+        try:
+            verbosity = parse_uint(level, bits=31)
+        except ValueError as problem:
+            raise ValueError(f"parsing verbosity in {go_quote(part)}: {problem}") from None
+        if verbosity >= VERBOSE:
+            found.append(pattern)
+    return tuple(found)
+
+
+def configure_logging(
+    log_format: str, level: str, stream: TextIO | None = None, *, modules: Sequence[str] = ()
+) -> None:
+    """Send the log of the whole process to `stream` (standard error when None).
+
+    Of files whose names, without `.py`, fit one of the patterns `modules`, everything.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
-    logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+    least = logging.getLevelNamesMapping()[level.upper()]
+    if modules:
+        handler.addFilter(_OfModules(modules, least))
+        least = logging.DEBUG
+    logging.basicConfig(handlers=[handler], level=least, force=True)
     logging.getLogger("asyncio").setLevel(logging.WARNING)

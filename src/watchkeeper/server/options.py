@@ -197,6 +197,8 @@ class ServeOptions:
     app: str | Registry = ""
     """Kinds declared in Python: a `watchkeeper.kinds.Registry`, or where one is, as `module:registry`."""
     request_timeout: float = 60.0
+    goaway_chance: float = 0.0
+    """How likely an answer closes its connection, so that clients find other servers; at most 0.02."""
     min_request_timeout: float = 1800.0
     """The shortest time that a watch without a timeout of its own lasts."""
     compaction_interval: float = DEFAULT_INTERVAL
@@ -275,6 +277,8 @@ class ServeOptions:
     shutdown_grace: float = 10.0
     log_format: str = "text"
     log_level: str = "info"
+    vmodule: tuple[str, ...] = ()
+    """Patterns for the names of files, without `.py`, of which everything is logged."""
 
     @property
     def tls(self) -> bool:
@@ -342,6 +346,8 @@ class ServeOptions:
         ):
             if limit < 0:
                 raise StartupError(f"{flag} {limit} is negative; 0 is no limit")
+        if self.goaway_chance < 0 or self.goaway_chance > 0.02:
+            raise StartupError("--goaway-chance can not be less than 0 or greater than 0.02")
         if self.compaction_interval < 0:
             raise StartupError(f"--compaction-interval {self.compaction_interval:g} is negative")
 

@@ -34,7 +34,7 @@ def serve(options: ServeOptions, *, until: Callable[[], Awaitable[None]] | None 
     cannot start.
     """
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
-    configure_logging(options.log_format, options.log_level)
+    configure_logging(options.log_format, options.log_level, modules=options.vmodule)
     with asyncio.Runner(loop_factory=event_loop) as runner:
         return runner.run(_serve(options, until, announced))
 

@@ -36,6 +36,7 @@ from watchkeeper.server.files import make_private_dir
 from watchkeeper.server.followed_store import FollowedStore
 from watchkeeper.server.front_proxy import check_front_proxy
 from watchkeeper.server.health import LOG, Check, Health, Unhealthy, ping
+from watchkeeper.server.http.limits import HttpLimits
 from watchkeeper.server.http.listener import Listener
 from watchkeeper.server.identity import ExpiredLeases, IdentityLease, server_id
 from watchkeeper.server.kubeconfig import write_kubeconfig
@@ -265,6 +266,7 @@ class Server:
             app,
             ssl_context=tls.context if tls is not None else None,
             authorities=tls.authorities if tls is not None else None,
+            limits=HttpLimits(leave_chance=self.options.goaway_chance),
         )
         self._undo.append(("listener", lambda: self._listener.stop(self.options.shutdown_grace)))
         if self._certificates is not None:

@@ -7,6 +7,7 @@ from wire_client import connected, serving
 
 from watchkeeper.server.http import wire
 from watchkeeper.server.http.exchange import ClientDisconnected
+from watchkeeper.server.http.limits import HttpLimits
 from watchkeeper.server.http.wire import BadHeader, DateLine, header_lines
 
 HEADERS = [(b"content-type", b"application/json")]
@@ -237,3 +238,32 @@ def test_lines_that_come_once_are_not_remembered_for_good(monkeypatch: pytest.Mo
     wire.header_lines([(b"content-type", b"application/json")])
     assert (b"content-type", b"application/json") in wire._LINES
     assert sum(map(len, wire._LINES.values())) < 1 << 17
+
+
+def test_an_answer_may_send_the_client_elsewhere():
+    async def ok(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def run(chance):
+        limits = HttpLimits(leave_chance=chance)
+        async with serving(ok, limits) as (_, port), connected(port) as client:
+            await client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            status, headers, body = await client.answer()
+            return status, headers.get("connection"), body, chance > 0 and await client.closed()
+
+    assert asyncio.run(run(1.0)) == (200, "close", b"ok", True)
+    assert asyncio.run(run(0.0)) == (200, None, b"ok", False)
+
+
+def test_nobody_is_sent_elsewhere_while_further_requests_wait():
+    async def ok(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def run():
+        async with serving(ok, HttpLimits(leave_chance=1.0)) as (_, port), connected(port) as client:
+            await client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 3)
+            return [(await client.answer())[1].get("connection") for _ in range(3)], await client.closed()
+
+    assert asyncio.run(run()) == ([None, None, "close"], True)

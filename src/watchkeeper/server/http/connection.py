@@ -127,6 +127,11 @@ class Connection(asyncio.Protocol):
         self.quiet_since: float = self._loop.time()
         """When the last request ended or the first bytes of the present one came."""
 
+    @property
+    def waits_for_more(self) -> bool:
+        """Whether requests have come that wait for the present one to be answered."""
+        return bool(self._pipeline)
+
     def __repr__(self) -> str:
         return f"<Connection from {self._client}: {self._current or 'idle'}>"
 

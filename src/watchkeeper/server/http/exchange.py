@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -252,6 +253,9 @@ class Exchange:
             # What is still to come of the body could only be read as a next request.
             self.keep_alive = False
         parts = [wire.STATUS_LINES[status], self._connection.date_line(), wire.header_lines(headers)]
+        leave = self._connection.limits.leave_chance
+        if leave and random.random() < leave and not self._connection.waits_for_more:
+            self.keep_alive = False
         if not self.keep_alive:
             parts.append(wire.CLOSE)
         parts.append(ending)

@@ -24,6 +24,8 @@ class HttpLimits:
     write_buffer: int = 1 << 20
     """Writing pauses while more than this waits for the client."""
     backlog: int = 2048
+    leave_chance: float = 0.0
+    """How likely an answer closes its connection, so that the client finds another server."""
 
 
 DEFAULT_LIMITS = HttpLimits()
