@@ -406,6 +406,21 @@ def test_who_could_do_with_an_earlier_list_is_told_to_come_back_when_objects_can
         assert (refused.body["reason"], refused.body["details"]) == ("TooManyRequests", {"retryAfterSeconds": 1})
 
 
+def test_who_would_watch_is_told_to_come_back_when_objects_can_be_converted(api: Any, kit: Any, hook: Hook) -> None:
+    one = api.install(*two_versions(kit), conversion=hook.conversion())
+    api.call("POST", one, api.widget("a", {"name": "A B"}))
+    now = api.call("GET", one).body["metadata"]["resourceVersion"]
+    hook.answer = lambda r: {**convert(r), "result": {"status": "Failure", "message": "cannot"}}
+    why = (
+        f"failed to list {api.group}/v2, Kind=Widget: conversion webhook for {api.group}/v1, Kind=Widget failed: cannot"
+    )
+    for query in ("?watch=1", f"?watch=1&resourceVersion={now}"):
+        refused = api.call("GET", f"{api.path('v2')}{query}&timeoutSeconds=1")
+        assert (refused.status, refused.body["reason"]) == (429, "TooManyRequests")
+        assert refused.body["message"] == f"storage is (re)initializing: {why}"
+    assert api.call("GET", f"{one}?watch=1&timeoutSeconds=1").status == 200, "nothing has to be converted"
+
+
 def with_metadata(request: dict[str, Any], **changed: Any) -> dict[str, Any]:
     """Converted, and with other metadata."""
     metadata = request["objects"][0]["metadata"]

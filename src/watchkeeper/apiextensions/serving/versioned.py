@@ -277,6 +277,14 @@ class VersionedStorage:
         why = f"failed to list {self._shown.gvk}: {error.message}"
         return too_many_requests(f"storage is (re)initializing: {why}", _RETRY_SECONDS)
 
+    async def _check_convertible(self, prefix: str) -> None:
+        """Tell who wants to watch to come back if not even the first object can be converted. Raises ApiError."""
+        found = await self.base.get_list(prefix, ListOptions(resource_version="0", limit=1))
+        try:
+            await self.show(found.items[:1])
+        except ApiError as error:
+            raise self._not_ready(error) from error
+
     def _split(self, predicate: SelectionPredicate) -> tuple[SelectionPredicate, Callable[[StoredObject], bool] | None]:
         """What the storage beneath can select by, and what is left to be asked of converted objects."""
         if predicate.field.is_empty() or self._same_fields or set(predicate.field.choices()) <= _ALWAYS_KNOWN:
@@ -318,6 +326,8 @@ class VersionedStorage:
 
     async def watch(self, prefix: str, options: WatchOptions) -> Watcher:
         """Follow what is under `prefix`."""
+        if not self._converter.is_local:
+            await self._check_convertible(prefix)
         predicate, after = self._split(options.predicate)
         if after is not None:
             options = WatchOptions(
