@@ -185,6 +185,19 @@ def test_a_record_that_cannot_be_understood_does_not_count() -> None:
         assert obj["metadata"]["managedFields"] == before
 
 
+def test_nobody_owns_the_record() -> None:
+    kept = Kept(CONFIG_MAP)
+    [mine] = copy.deepcopy(kept.create(config_map(k="1"))["metadata"]["managedFields"])
+    named = {"f:metadata": {"f:labels": {"f:x": {}}, "f:managedFields": {}}}
+    alone = {"f:metadata": {"f:managedFields": {}}}
+    sent = [mine, {**mine, "manager": "other", "fieldsV1": named}, {**mine, "manager": "third", "fieldsV1": alone}]
+    obj = kept.update({**config_map(k="1"), "metadata": {"name": "a", "managedFields": sent}}, "maker")
+    assert [(manager, fields) for manager, _, fields in entries(obj)] == [
+        ("maker", mine["fieldsV1"]),
+        ("other", {"f:metadata": {"f:labels": {"f:x": {}}}}),
+    ]
+
+
 def test_a_record_can_be_sent_and_is_made_canonical() -> None:
     kept = Kept(POD)
     kept.create({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "main"}]}})

@@ -7,7 +7,8 @@ from typing import Any
 
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.runtime.managedfields.applying import Apply
-from watchkeeper.runtime.managedfields.entries import EntryError, Managed, decode, encode, is_reset
+from watchkeeper.runtime.managedfields.entries import EntryError, Managed, decode, encode, is_reset, without_empty
+from watchkeeper.runtime.managedfields.field_set import LEAF, FieldSet, difference
 from watchkeeper.runtime.managedfields.filters import Filter
 from watchkeeper.runtime.managedfields.foreign import Foreign
 from watchkeeper.runtime.managedfields.nodes import Mismatch
@@ -16,6 +17,8 @@ from watchkeeper.runtime.managedfields.validate import check
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Scheme
 
 Object = dict[str, Any]
+
+_RECORD: FieldSet = {"f:metadata": {"f:managedFields": LEAF}}
 
 
 class FieldManager:
@@ -143,9 +146,12 @@ class FieldManager:
         if is_reset(sent):
             return {}
         try:
-            return decode(sent) or None
+            found = decode(sent)
         except EntryError:
             return None
+        # The record is nobody's: whoever is said to own it would lose it with the next update.
+        named = ((identity, owned.with_fields(difference(owned.fields, _RECORD))) for identity, owned in found.items())
+        return without_empty(named) or None
 
 
 def _readable(kept: Any) -> Managed:
