@@ -7,6 +7,7 @@ import hashlib
 import json
 import socket
 import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -145,6 +146,9 @@ class _Wire:
         return self._other(asked, parts[-1])
 
     def _read(self) -> Asked | None:
+        if self._file.peek(1)[:1] == b"\x16":  # a greeting of TLS
+            self._sock.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+            return None
         line = self._file.readline()
         if not line:
             return None
@@ -303,6 +307,7 @@ class _Command(_Spdy):
         super().__init__(wire, asked)
         self.command = asked.query.get("command", ["cat"])
         self.streams: dict[str, int] = {}
+        self.process: subprocess.Popen[bytes] | None = None
         wanted = {"input": "stdin", "output": "stdout", "error": "stderr"}
         tty = "tty" in asked.query
         self.missing = {"error"} | {name for key, name in wanted.items() if key in asked.query}
@@ -333,12 +338,27 @@ class _Command(_Spdy):
             case ["vanish"]:
                 self._say("stdout", b"half")
                 self.over = True
+            case ["tar" | "test", *_]:
+                self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                threading.Thread(target=self._tell_process, args=(self.process,), daemon=True).start()
             case ["fail"]:
                 self._status({"status": "Failure", "message": "no such command"})
 
+    def _tell_process(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        while piece := process.stdout.read(32768):
+            self._say("stdout", piece)
+        self._end(process.wait())
+
     def said(self, number: int, said: bytes, last: bool) -> None:
         """See `_Spdy`."""
-        if number == self.streams.get("resize"):
+        if self.process is not None:
+            assert self.process.stdin is not None
+            if number == self.streams.get("stdin") and not self.process.stdin.closed:
+                self.process.stdin.write(said)
+                if last:
+                    self.process.stdin.close()
+        elif number == self.streams.get("resize"):
             self._say("stdout", said)
         elif number == self.streams.get("stdin") and self.command == ["cat"]:
             if said:

@@ -162,3 +162,26 @@ def messages(server: Handle, path: str, protocol: str) -> list[bytes | str]:
                     case CloseConnection():
                         return found
     return found
+
+
+def test_a_kubelet_that_does_not_know_this_server_is_quoted(kubelet: FakeKubelet, tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    shown = {"kubelet_client_certificate": tmp_path / "client.crt", "kubelet_client_key": tmp_path / "client.key"}
+    with Server(**shown, controllers=()) as server:
+        make_node(server, "n", "127.0.0.1", kubelet.port)
+        make_pod(server, "p", "n")
+        code, message = told(log(server, "c"))
+        assert (code, message.endswith('/c": remote error: tls: unknown certificate authority')) == (500, True), message
+
+
+def test_a_kubelet_without_tls_is_told_of(server: Handle) -> None:
+    with fake_kubelet(None) as plain:
+        make_node(server, "plain", "127.0.0.1", plain.port)
+        make_pod(server, "plain", "plain")
+        upgrade = {"Connection": "Upgrade", "Upgrade": "SPDY/3.1"}
+        with client(server) as http:
+            logged = told(http.get(f"{PODS}/plain/log"))
+            run = told(http.post(f"{PODS}/plain/exec?command=x", headers=upgrade))
+    url = f"https://127.0.0.1:{plain.port}/containerLogs/default/plain/c"
+    assert logged == (500, f'Get "{url}": http: server gave HTTP response to HTTPS client')
+    assert run == (500, "error dialing backend: tls: first record does not look like a TLS handshake")

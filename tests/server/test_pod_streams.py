@@ -304,6 +304,23 @@ def test_kubectl_runs_commands(kubectl: Any) -> None:
     assert attached.communicate(b"there\n", timeout=30)[0] == b"there\n"
 
 
+def test_kubectl_copies_files(kubectl: Any, tmp_path: Path) -> None:
+    if shutil.which("tar") is None:
+        pytest.skip("there is no tar")
+    for name in ("here", "there", "back"):
+        (tmp_path / name).mkdir()
+    content = bytes(range(256)) * 4096
+    (tmp_path / "here" / "file").write_bytes(content)
+    for source, target in (
+        (f"{tmp_path}/here/file", f"p:{tmp_path}/there/file"),
+        (f"p:{tmp_path}/there/file", f"{tmp_path}/back/file"),
+    ):
+        copying = kubectl("cp", "-c", "c", source, target)
+        said = copying.communicate(timeout=30)
+        assert copying.returncode == 0, said
+    assert (tmp_path / "back" / "file").read_bytes() == content
+
+
 def test_kubectl_forwards_ports(kubectl: Any) -> None:
     forwarding = kubectl("port-forward", "p", ":80", "--address", "127.0.0.1")
     try:

@@ -14,8 +14,30 @@ _PLAIN_HTTP = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_
 """What OpenSSL calls it when the other side does not speak TLS."""
 
 
+_ALERTS = {
+    "SSLV3_ALERT_BAD_CERTIFICATE": "bad certificate",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "expired certificate",
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": "revoked certificate",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "unknown certificate",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "handshake failure",
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": "unsupported certificate",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "certificate required",
+    "TLSV1_ALERT_ACCESS_DENIED": "access denied",
+    "TLSV1_ALERT_DECRYPT_ERROR": "error decrypting message",
+    "TLSV1_ALERT_INTERNAL_ERROR": "internal error",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "protocol version not supported",
+    "TLSV1_ALERT_UNKNOWN_CA": "unknown certificate authority",
+    "TLSV1_UNRECOGNIZED_NAME": "unrecognized name",
+}
+"""What Go calls the alerts of the other side, by what OpenSSL does."""
+
+
 class DialError(Exception):
     """There is no connection; the message tells why."""
+
+
+class NoTls(DialError):
+    """The other side does not speak TLS."""
 
 
 async def connect(host: str, port: int, context: ssl.SSLContext | None, server_name: str | None) -> Wire:
@@ -35,8 +57,8 @@ async def connect(host: str, port: int, context: ssl.SSLContext | None, server_n
         raise DialError(f"tls: failed to verify certificate: x509: {why}") from problem
     except ssl.SSLError as problem:
         if problem.reason in _PLAIN_HTTP:
-            raise DialError("http: server gave HTTP response to HTTPS client") from problem
-        raise DialError(f"remote error: tls: {problem.reason or problem}") from problem
+            raise NoTls("http: server gave HTTP response to HTTPS client") from problem
+        raise DialError(os_text(problem)) from problem
     except ConnectionResetError as problem:
         raise DialError(os_text(problem)) from problem
     except OSError as problem:
@@ -78,6 +100,8 @@ async def _certificate_problem(
 
 def os_text(problem: OSError) -> str:
     """What Go says of an error of the system, as far as it says otherwise."""
+    if isinstance(problem, ssl.SSLError):
+        return f"remote error: tls: {_ALERTS.get(problem.reason, problem.reason or problem)}"
     if isinstance(problem, ConnectionResetError):
         return "read: connection reset by peer"
     return (problem.strerror or str(problem) or "EOF").lower()

@@ -11,7 +11,7 @@ import orjson
 from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, request_head, transport_text
 from watchkeeper.aio.spdy import SpdyBroken, SpdyConnection, SpdyStream
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.aio.tls_dial import DialError
+from watchkeeper.aio.tls_dial import DialError, NoTls
 from watchkeeper.endpoints.response import Header, Response
 from watchkeeper.endpoints.websocket import handshake
 from watchkeeper.meta import errors
@@ -25,6 +25,7 @@ from watchkeeper.server.backends.terminal_sizes import TerminalSizes
 from watchkeeper.server.backends.tunneling import SPDY, VERSION, is_spdy
 from watchkeeper.server.passing.headers import GO_CLIENT
 from watchkeeper.server.passing.transport import Transport, Unusable
+from watchkeeper.server.passing.upgrade import NO_TLS
 
 Object = dict[str, Any]
 
@@ -158,6 +159,8 @@ class _Translation:
             stream = self._stream = await self._transport.dial(backend.place)
             stream.ask(request_head("POST", target_of(backend), headers))
             head = await stream.read_head()
+        except NoTls as problem:
+            raise _Failed(f'error sending request: Post "{url}": {NO_TLS}') from problem
         except (DialError, Unusable, NoAnswer, BrokenHead) as problem:
             raise _Failed(f'error sending request: Post "{url}": {transport_text(problem)}') from problem
         if 300 <= head.status < 400 and head.first(b"location"):

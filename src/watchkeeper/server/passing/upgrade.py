@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from watchkeeper.aio.http_stream import BrokenBody, BrokenHead, Head, HttpStream, NoAnswer, request_head
 from watchkeeper.aio.tasks import TaskOwner
-from watchkeeper.aio.tls_dial import DialError
+from watchkeeper.aio.tls_dial import DialError, NoTls
 from watchkeeper.endpoints.response import Response
 from watchkeeper.request.exchange import Exchange, Tunnel
 from watchkeeper.request.request import ClientGone, Request
@@ -18,6 +18,8 @@ from watchkeeper.server.passing.transport import Transport, Unusable
 
 _REFUSAL_SECONDS = 10.0
 """So long a refusal may take to be told."""
+NO_TLS = "tls: first record does not look like a TLS handshake"
+"""What is said of a backend without TLS by who only dials: that HTTP was the answer is known to HTTP clients alone."""
 
 
 class Asked(NamedTuple):
@@ -59,7 +61,8 @@ async def ask_for_upgrade(
     try:
         stream = await transport.dial(terms.place)
     except (DialError, Unusable) as problem:
-        raise UpgradeFailed(f"error dialing backend: {problem}") from problem
+        why = NO_TLS if isinstance(problem, NoTls) else problem
+        raise UpgradeFailed(f"error dialing backend: {why}") from problem
     try:
         asking = request_head(terms.method, terms.target(), terms.headers())
     except ValueError as problem:
