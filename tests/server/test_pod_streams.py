@@ -190,6 +190,15 @@ def test_a_client_that_asks_whether_somebody_is_there_is_answered(server: Handle
         assert event.payload == b"x"
 
 
+@pytest.mark.parametrize("message", [b"\xff\x09", b"\xff\x00\x01", b"\xff"])
+def test_a_client_that_closes_what_there_is_not_is_closed_on(server: Handle, message: bytes) -> None:
+    with run(server, "cat", query="stdin=1&stdout=1") as speaker:
+        assert speaker.receive() == b"\x01"
+        speaker.send(message)
+        assert speaker.receive() is None
+        assert speaker.closed == 1000
+
+
 def test_a_client_that_goes_ends_it(server: Handle, kubelet: FakeKubelet) -> None:
     kubelet.left.clear()
     with run(server, "cat", query="stdin=1&stdout=1") as speaker:

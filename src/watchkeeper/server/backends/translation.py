@@ -112,6 +112,7 @@ class _Translation:
         client = self._start("client", self._from_client(messages))
         work = self._start("kubelet", self._told(messages))
         await asyncio.wait((client, work), return_when=asyncio.FIRST_COMPLETED)
+        messages.close()
 
     async def _told(self, messages: Messages) -> None:
         """Have the kubelet do its work, and tell what came of it."""
