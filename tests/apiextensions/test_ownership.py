@@ -35,6 +35,19 @@ def test_what_is_moved_to_where_less_is_known_is_lost_to_its_owner(api: Any, kit
     assert owners(moved) == {"editor Update v1": {"f:spec": {"f:b": {".": {}, "f:x": {}}}}}
 
 
+def test_times_that_are_none_are_applied_as_if_they_were_not_there(api: Any, kit: Any) -> None:
+    path = api.install(kit.version(spec=kit.obj(size=WHOLE)))
+    wrong = api.widget("a", {"size": 1})
+    wrong["metadata"] |= {"creationTimestamp": "x", "deletionTimestamp": "y"}
+    other = apply(api, f"{path}/b", wrong, "one")
+    assert other.body["message"] == "the name of the object (a) does not match the name on the URL (b)"
+    for _ in range(2):
+        answer = apply(api, f"{path}/a", wrong, "one")
+        assert owners(answer) == {"one Apply v1": {"f:metadata": {"f:deletionTimestamp": {}}, "f:spec": {"f:size": {}}}}
+        assert answer.body["metadata"]["creationTimestamp"].startswith("20")
+        assert "deletionTimestamp" not in answer.body["metadata"]
+
+
 def test_owners_at_one_version_keep_their_fields_when_others_write_at_another(api: Any, kit: Any) -> None:
     spec = kit.obj(size=WHOLE, note=TEXT)
     path = api.install(kit.version("v1", spec), kit.version("v2", spec, storage=False))

@@ -15,8 +15,11 @@ from watchkeeper.runtime.managedfields.nodes import MapNode, Mismatch, NodeTable
 from watchkeeper.runtime.managedfields.validate import check
 from watchkeeper.runtime.patch.unstructured import mismatch, restored
 from watchkeeper.runtime.scheme import DecodeError, Kind, NotRegistered, Scheme
+from watchkeeper.runtime.timestamps import TimeError, canonical_time
 
 Object = dict[str, Any]
+
+_TIMES = ("creationTimestamp", "deletionTimestamp")
 
 
 class Versions:
@@ -105,7 +108,7 @@ def decode_merged(kind: Kind, obj: Object, unknown: list[str] | None = None) -> 
             return kind.decode(restored(kind.schema, copied), None)
     else:
         try:
-            return kind.decode(_without_nulls(copied), None)
+            return kind.decode(_without_unreadable_times(_without_nulls(copied)), None)
         except DecodeError as error:
             wrong = str(error)
     raise Mismatch(f"unable to convert unstructured object to {kind.gvk}: {wrong}")
@@ -116,6 +119,20 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _without_nulls(item) for name, item in value.items() if item is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _without_unreadable_times(obj: Object) -> Object:
+    """A custom object without times in its metadata that are none: nobody reads them in the reference."""
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict):
+        for name in _TIMES:
+            value = metadata.get(name)
+            if isinstance(value, str):
+                try:
+                    canonical_time(value)
+                except TimeError:
+                    del metadata[name]
+    return obj
 
 
 def _gvk(obj: Object) -> GroupVersionKind:
