@@ -61,6 +61,17 @@ def test_users_are_served_as_their_certificates_say(assets, tmp_path):
     assert (plane.server.process.returncode, plane.etcd.process.returncode) == (0, 0)
 
 
+def test_pods_need_service_accounts_where_a_suite_wants_it(assets, tmp_path):
+    spec = {"serviceAccountName": "shop", "containers": [{"name": "c", "image": "i"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "shop"}}
+    with ControlPlane(assets, tmp_path, disable_admission_plugins="") as plane:
+        assert status_of(plane, "POST", "/api/v1/namespaces/default/pods", pod) == 403
+        plane.request("POST", "/api/v1/namespaces/default/serviceaccounts", account)
+        made = plane.request("POST", "/api/v1/namespaces/default/pods", pod)
+        assert made["spec"]["containers"][0]["volumeMounts"][0]["mountPath"].endswith("/serviceaccount")
+
+
 def test_no_controller_runs_unless_the_environment_says_so(assets, tmp_path, monkeypatch):
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
     for controllers in (None, "namespace"):

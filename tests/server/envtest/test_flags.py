@@ -34,9 +34,15 @@ def test_lists_are_collected():
         "--disable-admission-plugins=", "--feature-gates=WatchList=true", "--feature-gates=WatchListClient=true",
     )  # fmt: skip
     assert parsed.runtime_config == ("api/beta=false", "apps/v1=false")
-    assert parsed.enable_admission_plugins == ("PodSecurity", "Priority", "EventRateLimit")
+    assert parsed.enable_admission_plugins == ("PodSecurity", "Priority", "EventRateLimit", "ServiceAccount")
     assert parsed.disable_admission_plugins == ()
     assert parsed.feature_gates == ("WatchList=true", "WatchListClient=true")
+
+
+def test_pods_need_service_accounts_unless_that_is_turned_off():
+    assert options().enable_admission_plugins == ("ServiceAccount",)
+    assert options("--enable-admission-plugins=ServiceAccount").enable_admission_plugins == ("ServiceAccount",)
+    assert options("--disable-admission-plugins=ServiceAccount").enable_admission_plugins == ()
 
 
 def test_certificates_lie_in_the_directory_of_certificates(tmp_path):

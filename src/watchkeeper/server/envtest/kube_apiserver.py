@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
+from watchkeeper.server.admission_choice import SERVICE_ACCOUNT
 from watchkeeper.server.arguments import UsageError, add_serve_options, serve_options
 from watchkeeper.server.envtest import flags
 from watchkeeper.server.envtest.flags import FlagError
@@ -143,7 +144,15 @@ def read_options(argv: list[str], environ: Mapping[str, str]) -> ServeOptions:
     cert_dir = Path(flags.last(given, flags.CERT_DIR, _CERT_DIR))
     options = serve_options(parser.parse_args(flags.server_arguments(given)))
     options = replace(options, data_dir=cert_dir / _OWN_FILES, authorization=flags.authorization(given))
-    return _with_storage(_with_certificates(options, cert_dir), flags.etcd_servers(given))
+    options = _with_certificates(_with_plugins(options), cert_dir)
+    return _with_storage(options, flags.etcd_servers(given))
+
+
+def _with_plugins(options: ServeOptions) -> ServeOptions:
+    """What kube-apiserver has on unless it is turned off, and the server has not."""
+    if SERVICE_ACCOUNT in (*options.enable_admission_plugins, *options.disable_admission_plugins):
+        return options
+    return replace(options, enable_admission_plugins=(*options.enable_admission_plugins, SERVICE_ACCOUNT))
 
 
 def _with_certificates(options: ServeOptions, cert_dir: Path) -> ServeOptions:
