@@ -1,9 +1,11 @@
-"""The program `kube-apiserver` of envtest: the server, told what to do by kube-apiserver's flags."""
+"""The program `kube-apiserver` of envtest: the server, told what to do by kube-apiserver's flags.
+
+envtest asks for --help before every start, so that imports nothing that only serving takes.
+"""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import os
 import sys
@@ -21,7 +23,6 @@ from watchkeeper.server.envtest.store import ask
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.output import write_out
-from watchkeeper.server.version import KUBERNETES_MAJOR, KUBERNETES_MINOR, KUBERNETES_PATCH
 
 _CERT_DIR = "/var/run/kubernetes"
 """Where kube-apiserver keeps certificates unless told otherwise."""
@@ -74,13 +75,19 @@ def main(argv: list[str] | None = None) -> int:
         write_out(usage())
         return 0
     if "--version" in arguments:
-        write_out(f"Kubernetes v{KUBERNETES_MAJOR}.{KUBERNETES_MINOR}.{KUBERNETES_PATCH}\n")
+        write_out(f"Kubernetes {_version()}\n")
         return 0
     try:
         return _serve(read_options(arguments, os.environ), parent)
     except (FlagError, UsageError, StartupError) as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
+
+
+def _version() -> str:
+    from watchkeeper.server.version import version_info
+
+    return version_info()["gitVersion"].partition("+")[0]
 
 
 def _serve(options: ServeOptions, parent: Parent) -> int:
@@ -97,6 +104,8 @@ def _serve(options: ServeOptions, parent: Parent) -> int:
 
 async def _end(parent: Parent) -> None:
     """Wait for the end of the parent."""
+    import asyncio
+
     descriptor = parent.descriptor()
     if descriptor is not None:
         ended = asyncio.Event()
