@@ -16,12 +16,7 @@ from watchkeeper.aio.dial import dial_text
 from watchkeeper.aio.http_client import trusting
 from watchkeeper.aio.tls_dial import DialError, connect, connect_unix
 from watchkeeper.testing.etcd_certificates import make_certificates
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+from watchkeeper.testing.ports import free_port
 
 
 def test_who_refuses_is_named_by_address() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
+from watchkeeper.testing.ports import free_port
 
 PODS = "/api/v1/namespaces/default/pods"
 SERVICES = "/api/v1/namespaces/default/services"
@@ -23,13 +24,6 @@ WEBSOCKET = {
     "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==",
     "Sec-WebSocket-Protocol": "v5.channel.k8s.io",
 }
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def own_address() -> str:

@@ -8,7 +8,6 @@ import os
 import random
 import resource
 import signal
-import socket
 import subprocess
 import sys
 from abc import ABC, abstractmethod
@@ -21,6 +20,7 @@ from fault_workload import NAMESPACES
 
 from watchkeeper.kv.interface import KV, EventType
 from watchkeeper.testing.etcd import EtcdCluster
+from watchkeeper.testing.ports import free_port
 
 TOKEN = "test"
 _PREFIX = b"/registry/configmaps/"
@@ -205,13 +205,6 @@ class EtcdTarget(Target):
         from watchkeeper.kv.etcd import EtcdConfig, open_etcd
 
         return open_etcd(EtcdConfig(self.cluster.urls))
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def is_root() -> bool:

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from watchkeeper.server import cli
-from watchkeeper.server.arguments import UsageError, serve_options, variable
+from watchkeeper.server.arguments import serve_options
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.logs import configure_logging, verbose_modules
+from watchkeeper.server.option_parsing import UsageError, variable
 from watchkeeper.server.options import CONTROLLERS, ServeOptions, default_data_dir
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from watchkeeper import __version__
 from watchkeeper.server.arguments import (
-    UsageError,
     add_data_dir,
     add_serve_options,
     add_storage_options,
@@ -19,6 +18,7 @@ from watchkeeper.server.arguments import (
     storage_options,
 )
 from watchkeeper.server.errors import StartupError
+from watchkeeper.server.option_parsing import UsageError
 from watchkeeper.server.output import write_out
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="the same as the command version")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
-    serve = commands.add_parser("serve", help="serve the API until told to stop", allow_abbrev=False)
+    serve = commands.add_parser(
+        "serve", help="serve the API until told to stop", usage="%(prog)s [OPTION ...]", allow_abbrev=False
+    )
     add_serve_options(serve, environ)
     serve.set_defaults(run=_serve)
 

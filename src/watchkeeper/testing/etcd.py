@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from watchkeeper.kv.etcd.versions import keeps_what_it_acknowledges_alone
 from watchkeeper.testing.etcd_certificates import make_certificates
+from watchkeeper.testing.ports import free_ports
 
 
 def find_etcd() -> Path | None:
@@ -71,7 +71,7 @@ class EtcdMember:
 
     def __init__(self, name: str, folder: Path, program: Path, certificates: Path | None, flags: Sequence[str]) -> None:
         scheme = "https" if certificates else "http"
-        client, peer, metrics = _free_ports(3)
+        client, peer, metrics = free_ports(3)
         self.name = name
         self.client_url = f"{scheme}://127.0.0.1:{client}"
         self.peer_url = f"http://127.0.0.1:{peer}"
@@ -251,15 +251,3 @@ def running_cluster(
         yield cluster
     finally:
         cluster.stop()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody listens on now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for listener in sockets:
-            listener.bind(("127.0.0.1", 0))
-        return [listener.getsockname()[1] for listener in sockets]
-    finally:
-        for listener in sockets:
-            listener.close()

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -22,6 +21,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from tests.server.handshakes import trusting_client
+
+from watchkeeper.testing.ports import free_port
 
 TIMEOUT = 20.0
 
@@ -72,11 +73,6 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 class Process:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from watchkeeper.server.admission_choice import SERVICE_ACCOUNT
-from watchkeeper.server.arguments import UsageError, add_serve_options, serve_options
+from watchkeeper.server.arguments import add_serve_options, serve_options
 from watchkeeper.server.envtest import flags
 from watchkeeper.server.envtest.flags import FlagError
 from watchkeeper.server.envtest.parent import POLL_SECONDS, Parent, remove_temporary
 from watchkeeper.server.envtest.store import ask
 from watchkeeper.server.errors import StartupError
+from watchkeeper.server.option_parsing import UsageError
 from watchkeeper.server.options import ServeOptions
 from watchkeeper.server.output import write_out
 
