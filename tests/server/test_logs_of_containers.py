@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -14,6 +15,10 @@ from tests.waiting import eventually
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, BytesMessage, CloseConnection, Request, TextMessage
 
+from watchkeeper.server.backends.settings import KubeletSettings
+from watchkeeper.server.backends.trust import check_files
+from watchkeeper.server.errors import StartupError
+from watchkeeper.server.options import ServeOptions
 from watchkeeper.testing import Server
 from watchkeeper.testing.etcd_certificates import make_certificates
 from watchkeeper.testing.handle import Handle
@@ -185,3 +190,36 @@ def test_a_kubelet_without_tls_is_told_of(server: Handle) -> None:
     url = f"https://127.0.0.1:{plain.port}/containerLogs/default/plain/c"
     assert logged == (500, f'Get "{url}": http: server gave HTTP response to HTTPS client')
     assert run == (500, "error dialing backend: tls: first record does not look like a TLS handshake")
+
+
+def test_kubelets_are_reached_where_the_operator_says(kubelet: FakeKubelet) -> None:
+    told_places = {"kubelet_preferred_address_types": ("ExternalIP", "InternalIP"), "kubelet_port": kubelet.port}
+    addresses = [{"type": "InternalIP", "address": "127.0.0.9"}, {"type": "ExternalIP", "address": "127.0.0.1"}]
+    with Server(**told_places, controllers=()) as server:
+        server.request("POST", "/api/v1/nodes", {"metadata": {"name": "n"}, "status": {"addresses": addresses}})
+        make_pod(server, "p", "n")
+        assert log(server, "c").text == "one\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"kubelet_client_key": Path("key")}, "--kubelet-client-certificate and --kubelet-client-key go together"),
+        ({"kubelet_port": 70000}, "--kubelet-port 70000 is not between 1 and 65535"),
+    ],
+)
+def test_options_that_nobody_could_mean_are_refused(options: dict[str, Any], why: str, tmp_path: Path) -> None:
+    with pytest.raises(StartupError, match=why):
+        ServeOptions(data_dir=tmp_path, **options).check()
+
+
+def test_files_that_are_of_no_use_are_told_at_the_start(folder: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.crt"
+    empty.write_text("\n")
+    for settings in (
+        KubeletSettings(authority=tmp_path / "none"),
+        KubeletSettings(authority=empty),
+        KubeletSettings(certificate=folder / "client.crt", key=folder / "server.key"),
+    ):
+        with pytest.raises(StartupError, match="--kubelet-c"):
+            check_files(settings)

@@ -18,6 +18,8 @@ class Exchange(Protocol):
 
     Set it before the answer begins.
     """
+    broken_at_stop: bool
+    """Whether a stream is told from one that came to its end where a server that stops ends it: it is broken off."""
 
     def respond(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> None:
         """Send a whole answer at once; content-length is added. For bodies that need no flow control (under 1 MiB)."""

@@ -31,9 +31,8 @@ async def connect(request: Request, scope: Scope) -> Response:
     form = _log_form(request) if kind is None else PLAIN
     if kind is not None:
         params = await _admit(request, scope, kind)
-    asked = ConnectRequest(
-        info.name, _path(request), params, request.query, request.method, upgrade=_is_upgrade(request)
-    )
+    path = next(iter(params.get("path", ())), "") if scope.subresource == _PROXY else ""
+    asked = ConnectRequest(info.name, path, params, request.query, request.method, upgrade=_is_upgrade(request))
     try:
         backend = await scope.store.connect(context(request, scope), asked)
     except SlashMissing:

@@ -10,6 +10,7 @@ from watchkeeper.endpoints.response import Response, Stream
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.registry.backends import ProxyBackend
+from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
 from watchkeeper.server.backends.html_links import rewritten
 from watchkeeper.server.backends.links import Links
@@ -34,6 +35,9 @@ async def proxied(request: Request, backend: ProxyBackend, transport: Transport,
     """What the backend answers. Raises ApiError where it does not, ClientGone."""
     if is_upgrade(request):
         return await upgrade(request, transport, ProxyUpgradeTerms(request, backend), tasks)
+    exchange: Exchange | None = request.scope.get("exchange")
+    if exchange is not None:
+        exchange.broken_at_stop = True  # nobody here knows whether what has come is of any use
     return await Passing(request, transport, ProxyTerms(request, backend), tasks).response()
 
 

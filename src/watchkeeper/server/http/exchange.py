@@ -51,6 +51,7 @@ class Exchange:
         "_socket",
         "_waiter",
         "body_complete",
+        "broken_at_stop",
         "complete",
         "disconnected",
         "ending",
@@ -68,6 +69,7 @@ class Exchange:
         self.keep_alive = keep_alive
         self.expect_continue = False
         self.long_running = False
+        self.broken_at_stop = False
         self.task: asyncio.Task[None] | None = None
         self.body_complete = False
         self.started = False
@@ -333,7 +335,7 @@ class Exchange:
     def _cancelled(self) -> None:
         if self._socket is not None and self.ending and not self.disconnected:
             self._socket.close(GOING_AWAY)
-        elif self.ending and self._chunked and not self.complete and not self.disconnected:
+        elif self.ending and self._chunked and not (self.broken_at_stop or self.complete or self.disconnected):
             self.keep_alive = False
             self._connection.write(wire.LAST_CHUNK)
             self._finish()
