@@ -201,7 +201,8 @@ class _Wire:
     def _other(self, asked: Asked, name: str) -> bool:
         match name:
             case "page":
-                self._send(200, PAGE, "text/html; charset=utf-8")
+                page = base64.urlsafe_b64decode(asked.query["body"][0]) if "body" in asked.query else PAGE
+                self._send(200, page, "text/html; charset=utf-8")
             case "moved":
                 self._send(302, b"", "text/plain", f"Location: {asked.query['to'][0]}")
             case "cors":

@@ -37,6 +37,69 @@ PAGES = [
 ]
 
 
+SCRIPTS = [
+    b"<script><!-- <script></script><a href=/x> --></script>",
+    b"<script><!-- </script>",
+    b"<script><!--></script>",
+    b"<script><!-- < <script></script>",
+    b"<script><!-- <script> --></script>",
+]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_ends_where_it_does_for_browsers(script: bytes) -> None:
+    page = script + b"<a href=/x>"
+    for size in (1, 2, 3, len(page)):
+        rewriter = LinkRewriter(moved)
+        found = b"".join(rewriter.feed(page[at : at + size]) for at in range(0, len(page), size)) + rewriter.finish()
+        assert found == script + b'<a href="/p/x">'
+
+
+LINKS = [
+    ("/a b?c d#e f", "/p/a%20b?c d#e%20f"),
+    ("/(x)/!", "/p/%28x%29/%21"),
+    ("/p/(x)", "/p/(x)"),
+    ("/x?", "/p/x?"),
+    ("/x/../y/", "/p/y/"),
+    (" /x", "%20/x"),
+    ("<x", "%3Cx"),
+    ("javascript:go('/x')", "javascript:go('/x')"),
+    ("HTTP://b:1/x", "/p/x"),
+    ("http://b:1", "http://b:1"),
+    ("http://s:1/x", "http://s:1/p/x"),
+    ("//other/x", "//other/x"),
+    ("http:/x", "/p/x"),
+    ("///x", "/p/x"),
+    ("?a", "?a"),
+    ("#a", "#a"),
+    ("", ""),
+    ("/ü", "/p/%C3%BC"),
+]
+
+
+@pytest.mark.parametrize(("link", "expected"), LINKS)
+def test_links_to_the_backend_lead_through_the_proxy(link: str, expected: str) -> None:
+    assert Links("/p", "b:1", "s:1").moved(link) == expected
+
+
+@pytest.mark.parametrize(
+    ("link", "why"),
+    [
+        ("/%zz", 'parse "/%zz": invalid URL escape "%zz"'),
+        ("/x#%z", 'parse "/x#%z": invalid URL escape "%z"'),
+        ("a b:c", 'parse "a b:c": first path segment in URL cannot contain colon'),
+        (":x", 'parse ":x": missing protocol scheme'),
+        ("http://a b/", 'parse "http://a b/": invalid character " " in host name'),
+        ("http://a:b/", 'parse "http://a:b/": invalid port ":b" after host'),
+        ("/\x7f", 'parse "/\\x7f": net/url: invalid control character in URL'),
+    ],
+)
+def test_what_is_no_link_is_told(link: str, why: str) -> None:
+    with pytest.raises(ValueError) as problem:
+        Links("/p", "b:1", "s:1").moved(link)
+    assert str(problem.value) == why
+
+
 def moved(link: str) -> str:
     return f"/p{link}" if link.startswith("/") else link
 

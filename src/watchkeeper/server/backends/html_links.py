@@ -51,13 +51,24 @@ _ATTRIBUTES: dict[bytes, frozenset[bytes]] = {
 """Which attributes of which tags are links."""
 _RAW = frozenset(b"iframe noembed noframes noscript plaintext script style textarea title xmp".split())
 """Tags behind which there are no tags but their own end."""
-_WS = rb" \n\r\t\f"
 _name = re.compile(rb"[A-Za-z][^ \n\r\t\f/>]*").match
 _blank = re.compile(rb"[ \n\r\t\f]*").match
 _key = re.compile(rb"=?[^= \n\r\t\f/>]*").match
 _bare = re.compile(rb"[^ \n\r\t\f>]*").match
 _comment_end = re.compile(rb"--!?>").search
 _short_comment = re.compile(rb"-*>").match
+_TAG_END = rb"[ \n\r\t\f/>]"
+_in_script = {
+    state: re.compile(pattern, re.IGNORECASE).search
+    for state, pattern in {
+        "script": rb"</script" + _TAG_END + rb"|<!--",
+        "comment": rb"-->|</script" + _TAG_END + rb"|<script" + _TAG_END + rb"|<[^/A-Za-z]",
+        "script in comment": rb"-->|</script" + _TAG_END,
+    }.items()
+}
+"""What changes the state of a script: in what looks like a comment, the end of one that begins there is not its end."""
+_SCRIPT_END = 9
+"""Bytes of the longest of these."""
 _entity = re.compile(r"&(#[xX]?[0-9a-fA-F]+;?|[A-Za-z0-9]+;?)").sub
 _ESCAPES = str.maketrans({"&": "&amp;", "'": "&#39;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "\r": "&#13;"})
 
@@ -79,6 +90,7 @@ class LinkRewriter:
         self._held = b""
         self._raw = b""
         """The tag whose end is waited for."""
+        self._script = "script"
 
     def __repr__(self) -> str:
         return f"<LinkRewriter, {len(self._held)} bytes held>"
@@ -106,6 +118,8 @@ class LinkRewriter:
 
     def _pass_raw(self, page: bytes, at: int, out: list[bytes]) -> int | None:
         """Go to the end of what has no tags; None when that did not come yet."""
+        if self._raw == b"script":
+            return self._pass_script(page, at, out)
         if self._raw != b"plaintext":
             end = re.compile(rb"</" + self._raw + rb"[ \n\r\t\f/>]", re.IGNORECASE).search(page, at)
             if end is not None:
@@ -119,6 +133,20 @@ class LinkRewriter:
             keep = len(page)
         out.append(page[at:keep])
         return keep if keep > at else None
+
+    def _pass_script(self, page: bytes, at: int, out: list[bytes]) -> int | None:
+        """Go to where a script takes another turn; None when that did not come yet."""
+        found = _in_script[self._script](page, at)
+        if found is None:
+            end = max(at, len(page) - _SCRIPT_END + 1)
+        elif found[0][:2] == b"</" and self._script != "script in comment":
+            self._raw = b""
+            end = found.start()
+        else:
+            self._script, back = _turn(found[0], self._script)
+            end = found.end() - back
+        out.append(page[at:end])
+        return end if found is not None or end > at else None
 
     def _pass_text(self, page: bytes, at: int, out: list[bytes]) -> int | None:
         """Go behind the next thing in angle brackets; None when its end did not come yet."""
@@ -138,6 +166,7 @@ class LinkRewriter:
                 return None
             out.append(self._written(tag))
             self._raw = tag.name if tag.name in _RAW else b""
+            self._script = "script"
             return tag.end
         if follows not in b"/!?":
             out.append(b"<")
@@ -161,6 +190,17 @@ class LinkRewriter:
             parts += (b" ", key, b'="', text.translate(_ESCAPES).encode("utf-8", "surrogateescape"), b'"')
         parts.append(b"/>" if tag.closed else b">")
         return b"".join(parts)
+
+
+def _turn(met: bytes, state: str) -> tuple[str, int]:
+    """The state of a script behind what it came to, and how many bytes of that count for what follows, too."""
+    if met == b"<!--":
+        return "comment", 2
+    if met == b"-->":
+        return "script", 0
+    if met[:2] == b"</":
+        return "comment", 0
+    return ("script in comment", 0) if len(met) > 2 else ("script", 1)
 
 
 def _end_of_other(page: bytes, at: int) -> int | None:

@@ -78,7 +78,7 @@ class ProxyTerms:
         if not location:
             return head.status, kept
         try:
-            moved = self._links.moved(location.decode("latin-1")).encode("latin-1", "replace")
+            moved = self._links.moved(location.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         except ValueError as problem:
             raise errors.internal_error(f"error trying to parse Location header: {problem}") from problem
         return head.status, [(name, moved if name == b"location" else value) for name, value in kept]
