@@ -271,6 +271,30 @@ def test_times_have_defaults_and_can_be_turned_off() -> None:
     assert (policy.allow_ttl, policy.deny_ttl, policy.retry_backoff) == (0.0, 30.0, 0.5)
 
 
+def test_owners_are_changed_by_who_may_where_that_is_turned_on(tmp_path: Path) -> None:
+    (tmp_path / "tokens.csv").write_text("secret,ann,1\n")
+    role = {"metadata": {"name": "w"}, "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}]}
+    subject = {"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}
+    reference = {"kind": "ClusterRole", "name": "w", "apiGroup": "rbac.authorization.k8s.io"}
+    binding = {"metadata": {"name": "w"}, "roleRef": reference, "subjects": [subject]}
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "blockOwnerDeletion": True}
+    by_admin, by_ann = ({"metadata": {"name": name, "ownerReferences": [owner]}} for name in ("a", "b"))
+    told = []
+    for plugins in ((), ("OwnerReferencesPermissionEnforcement",)):
+        on = {"enable_admission_plugins": plugins, "controllers": (), "token_auth_file": tmp_path / "tokens.csv"}
+        with Server(**on) as server:
+            server.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
+            server.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
+            server.request("POST", "/api/v1/namespaces/default/configmaps", by_admin)
+            ann = Handle(server.url, "secret", server.kubeconfig, server.ca_pem)
+            try:
+                told.append(ann.request("POST", "/api/v1/namespaces/default/configmaps", by_ann)["kind"])
+            except RequestFailed as refused:
+                told.append(refused.answer["message"])
+    why = "if an ownerReference refers to a resource you can't set finalizers on: , <nil>"
+    assert told == ["ConfigMap", f'configmaps "b" is forbidden: cannot set blockOwnerDeletion {why}']
+
+
 def test_durations_are_written_as_go_writes_them() -> None:
     spans = [0, 1, 1500, 2_500_000, 10**9, 61 * 10**9, 3_600_500_000_000]
     assert [format_duration(each) for each in spans] == [

@@ -47,15 +47,14 @@ _ABSENT = frozenset(
         "NamespaceAutoProvision",
         "NamespaceExists",
         "NodeRestriction",
-        "OwnerReferencesPermissionEnforcement",
         "PodTolerationRestriction",
     }
 )
 """Those that kube-apiserver alone has."""
 
 EVENT_RATE_LIMIT, IMAGE_POLICY, NODE_SELECTOR = "EventRateLimit", "ImagePolicyWebhook", "PodNodeSelector"
-SERVICE_ACCOUNT = "ServiceAccount"
-OPTIONAL = frozenset({EVENT_RATE_LIMIT, IMAGE_POLICY, NODE_SELECTOR, SERVICE_ACCOUNT})
+SERVICE_ACCOUNT, OWNER_REFERENCES = "ServiceAccount", "OwnerReferencesPermissionEnforcement"
+OPTIONAL = frozenset({EVENT_RATE_LIMIT, IMAGE_POLICY, NODE_SELECTOR, OWNER_REFERENCES, SERVICE_ACCOUNT})
 """Off unless they are turned on."""
 
 _KNOWN = _IDLE | _ABSENT | frozenset(OFFERED) | OPTIONAL

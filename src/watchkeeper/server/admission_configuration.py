@@ -13,6 +13,7 @@ from watchkeeper.server.admission_choice import (
     IMAGE_POLICY,
     NODE_SELECTOR,
     OPTIONAL,
+    OWNER_REFERENCES,
     SERVICE_ACCOUNT,
 )
 from watchkeeper.server.errors import StartupError
@@ -48,6 +49,8 @@ class AdmissionConfiguration:
     node_selectors: Mapping[str, str] | None = None
     service_accounts: bool = False
     """Whether Pods get accounts and tokens."""
+    owner_references: bool = False
+    """Whether who changes owners has to be allowed to."""
 
 
 NOTHING_SAID = AdmissionConfiguration()
@@ -71,6 +74,7 @@ def load_admission_configuration(
         _image_policy(told.get(IMAGE_POLICY)) if IMAGE_POLICY in optional else None,
         _node_selectors(told.get(NODE_SELECTOR, "")) if NODE_SELECTOR in optional else None,
         SERVICE_ACCOUNT in optional,
+        OWNER_REFERENCES in optional,
     )
 
 

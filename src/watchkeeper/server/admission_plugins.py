@@ -28,7 +28,7 @@ from watchkeeper.admission.policy.param_access import ParamAccess
 from watchkeeper.admission.runtime_class import RuntimeClass
 from watchkeeper.authz.interface import Authorizer
 from watchkeeper.endpoints.scope import ServedTable
-from watchkeeper.meta.gvk import GroupResource
+from watchkeeper.meta.gvk import GroupResource, GroupVersionKind
 from watchkeeper.registry.names import generate_name
 from watchkeeper.server.admission_configuration import NOTHING_SAID, AdmissionConfiguration
 from watchkeeper.server.policy_params import plural_of
@@ -71,6 +71,7 @@ def builtin_plugins(
         *_event_rate_limit(told),
         StorageObjectInUseProtection(),
         DefaultStorageClass(lambda: stored.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
+        *_owner_references(authorizer, served, told),
         PersistentVolumeClaimResize(lambda: stored.list_objects(GroupResource("storage.k8s.io", "storageclasses"))),
         RuntimeClass(lambda name: stored.find(stored.store("node.k8s.io", "runtimeclasses"), name)),
         CertificateApproval(authorizer),
@@ -96,6 +97,18 @@ def _service_accounts(stored: StoredObjects, told: AdmissionConfiguration) -> li
     return [
         ServiceAccounts(lambda namespace, name: stored.find_core("serviceaccounts", namespace, name), generate_name)
     ]
+
+
+def _owner_references(authorizer: Authorizer, served: ServedTable, told: AdmissionConfiguration) -> list[Plugin]:
+    if not told.owner_references:
+        return []
+    from watchkeeper.admission.owner_references import OwnerReferences, Plural
+
+    def find(kind: GroupVersionKind) -> Plural | None:
+        found = (resource.info for resource in served.resources(kind.group, kind.version))
+        return next((Plural(info.gvr.resource, info.namespaced) for info in found if info.kind == kind), None)
+
+    return [OwnerReferences(authorizer, find)]
 
 
 def _image_policy(told: AdmissionConfiguration) -> list[Plugin]:
