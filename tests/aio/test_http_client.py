@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from watchkeeper.aio.dial import dial_problem
 from watchkeeper.aio.http_client import BrokenAnswer, HttpError, JsonPoster, ResolveError
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -252,7 +251,6 @@ def test_a_host_that_nobody_can_be_called_is_not_found(host: str) -> None:
 
     for scheme in ("http", "https"):
         assert asyncio.run(run(scheme)) == f'Get "{scheme}://{host}/": dial tcp: lookup {host}: no such host'
-    assert asyncio.run(dial_problem(host, 80)) == f"dial tcp: lookup {host}: no such host"
 
 
 def test_the_user_of_a_url_is_shown_to_the_server_and_the_password_to_nobody_else() -> None:

@@ -342,6 +342,8 @@ class _Command(_Spdy):
             case ["tar" | "test", *_]:
                 self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
                 threading.Thread(target=self._tell_process, args=(self.process,), daemon=True).start()
+            case ["garbage"]:
+                self.wire.send(b"\x80\x02" + bytes(100))
             case ["fail"]:
                 self._status({"status": "Failure", "message": "no such command"})
 

@@ -36,6 +36,7 @@ BESIDE_PYTHON = Path(sys.executable).parent / "kubectl"
 KUBECTL = str(BESIDE_PYTHON) if BESIDE_PYTHON.exists() else shutil.which("kubectl")
 CHANNELS = "v5.channel.k8s.io"
 TUNNEL = "SPDY/3.1+portforward.k8s.io"
+GONE = "the kubelet was gone before it told what came of the command"
 SUCCESS = {"metadata": {}, "status": "Success"}
 
 
@@ -212,7 +213,8 @@ def test_a_client_that_goes_ends_it(server: Handle, kubelet: FakeKubelet) -> Non
     ("command", "why"),
     [
         ("fail", "no such command"),
-        ("vanish", "the connection to the kubelet ended before it told what came of the command"),
+        ("vanish", f"{GONE}: unexpected EOF"),
+        ("garbage", f"{GONE}: the other side does not speak SPDY: version 2 of the protocol"),
     ],
 )
 def test_what_goes_wrong_is_told_on_its_channel(server: Handle, command: str, why: str) -> None:

@@ -12,21 +12,6 @@ DIAL_TIMEOUT = 30.0
 """Seconds, as Go's default transport has them."""
 
 
-async def dial_problem(host: str, port: int, *, timeout: float = DIAL_TIMEOUT) -> str:
-    """Why nobody answers there; "" when somebody does. The connection is closed at once."""
-    try:
-        async with asyncio.timeout(timeout):
-            _, writer = await asyncio.open_connection(host, port)
-    except TimeoutError:
-        return f"{_where(host, port)}: i/o timeout"
-    except OSError as problem:
-        return dial_text(host, port, problem)
-    except ValueError:
-        return f"dial tcp: lookup {host}: no such host"
-    writer.close()
-    return ""
-
-
 async def addresses_of(host: str, *, timeout: float = DIAL_TIMEOUT) -> list[str]:
     """The addresses of a host. Raises ValueError telling that there is no such host, or that nobody knows in time."""
     try:
@@ -47,13 +32,9 @@ def dial_text(host: str, port: int, problem: OSError) -> str:
     first = _errno(str(problem))
     number = problem.errno or (int(first[1]) if first is not None else 0)
     text = os.strerror(number).lower() if number else str(problem)
-    return f"{_where(host, port)}: connect: {text}"
+    return f"dial tcp {authority(host, port)}: connect: {text}"
 
 
 def authority(host: str, port: int) -> str:
     """Host and port as they stand in a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _where(host: str, port: int) -> str:
-    return f"dial tcp {authority(host, port)}"

@@ -85,15 +85,16 @@ class SpdyConnection:
         self._streams: dict[int, SpdyStream] = {}
         self._next = 1
         self._pings = 1
-        self._broken = ""
+        self.broken = ""
+        """Why the connection is over, "" as long as it goes on."""
 
     def __repr__(self) -> str:
         return f"<SpdyConnection, {len(self._streams)} streams>"
 
     async def open(self, headers: Mapping[str, str], take: Take, *, seconds: float) -> SpdyStream:
         """A new stream, once it is accepted. Raises SpdyBroken, also when that takes longer, OSError."""
-        if self._broken:
-            raise SpdyBroken(self._broken)
+        if self.broken:
+            raise SpdyBroken(self.broken)
         stream = SpdyStream(self, self._next, take)
         self._next += 2
         self._streams[stream.number] = stream
@@ -126,7 +127,7 @@ class SpdyConnection:
         except SpdyError as problem:
             why = f"the other side does not speak SPDY: {problem}"
         finally:
-            self._broken = why
+            self.broken = why
             for stream in self._streams.values():
                 stream.end(why)
 

@@ -147,6 +147,9 @@ class _Translation:
         self._started.set()
         for stream in outputs:
             await asyncio.wait((stream.ended, reading), return_when=asyncio.FIRST_COMPLETED)
+        if not self._status and protocol in _WITH_STATUS:
+            why = connection.broken or "its stream was reset"
+            raise _Failed(f"the kubelet was gone before it told what came of the command: {why}")
         return _outcome(bytes(self._status), protocol)
 
     async def _connect(self) -> str:
@@ -263,8 +266,6 @@ async def _refusal(stream: HttpStream, head: Head) -> str:
 def _outcome(message: bytes, protocol: str) -> Object:
     """The Status to tell the client, by what came on the stream for errors. Raises _Failed."""
     if not message:
-        if protocol in _WITH_STATUS:
-            raise _Failed("the connection to the kubelet ended before it told what came of the command")
         return {"metadata": {}, "status": "Success"}
     if protocol not in _WITH_STATUS:
         raise _Failed(f"error executing remote command: {message.decode(errors='replace')}")
