@@ -56,6 +56,12 @@ def test_nothing_old_is_served_unless_it_is_turned_on() -> None:
     assert {name for name in names if "beta" in name} == {"apps/v1beta2/daemonsets"}
 
 
+def test_versions_with_nothing_to_serve_may_be_named() -> None:
+    settings = ("batch/v1beta1=true", "extensions/v1beta1=true", "storagemigration.k8s.io/v1beta1")
+    assert served_resources(settings) == served_resources(())
+    assert served_resources(("resource.k8s.io/v1beta1=false", "storage.k8s.io/v1beta1=0")) == served_resources(())
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -63,6 +69,11 @@ def test_nothing_old_is_served_unless_it_is_turned_on() -> None:
         (("api/beta=maybe",), "invalid value api/beta=maybe"),
         (("apps/v9=true",), "group version apps/v9 that has not been registered"),
         (("nowhere.io/v1=true",), "unknown api groups nowhere.io/v1"),
+        (("batch/v1beta1=x",), "invalid value of batch/v1beta1: x"),
+        (
+            ("resource.k8s.io/v1beta1",),
+            "resource.k8s.io/v1beta1 cannot be turned on: watchkeeper does not serve resource.k8s.io/v1beta1",
+        ),
         (("apps/v1=perhaps",), "invalid value of apps/v1: perhaps"),
         (("a/b/c/d=true",), "runtime-config invalid key a/b/c/d"),
         (("apps/v1/Deployments=true",), "resource is always lowercase plural"),

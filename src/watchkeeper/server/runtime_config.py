@@ -21,6 +21,32 @@ _CLASSES: Mapping[str, re.Pattern[str]] = {
 """In this order, each over the one before; versions and resources over all of them."""
 
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_NOTHING_THERE = _names(
+    """
+    admission.k8s.io/v1 admission.k8s.io/v1beta1 authentication.k8s.io/v1alpha1 authentication.k8s.io/v1beta1
+    authorization.k8s.io/v1beta1 batch/v1beta1 certificates.k8s.io/v1alpha1 certificates.k8s.io/v1beta1
+    discovery.k8s.io/v1beta1 events.k8s.io/v1beta1 extensions/v1beta1 flowcontrol.apiserver.k8s.io/v1beta1
+    flowcontrol.apiserver.k8s.io/v1beta2 flowcontrol.apiserver.k8s.io/v1beta3 imagepolicy.k8s.io/v1alpha1
+    node.k8s.io/v1alpha1 node.k8s.io/v1beta1 policy/v1beta1 rbac.authorization.k8s.io/v1alpha1
+    rbac.authorization.k8s.io/v1beta1 scheduling.k8s.io/v1alpha2 scheduling.k8s.io/v1beta1 storage.k8s.io/v1alpha1
+    storagemigration.k8s.io/v1beta1
+    """
+)
+"""Versions that kube-apiserver knows, and has nothing to serve at; either setting means nothing."""
+_NOT_HERE = _names(
+    """
+    admissionregistration.k8s.io/v1alpha1 admissionregistration.k8s.io/v1beta1 coordination.k8s.io/v1alpha2
+    coordination.k8s.io/v1beta1 internal.apiserver.k8s.io/v1alpha1 networking.k8s.io/v1beta1 resource.k8s.io/v1alpha3
+    resource.k8s.io/v1beta1 resource.k8s.io/v1beta2 storage.k8s.io/v1beta1
+    """
+)
+"""Versions that kube-apiserver can serve and this server cannot; off, as they are there at first, is fine."""
+
+
 @dataclass(slots=True)
 class _Choices:
     """What is on and off: whole versions, and resources against their version."""
@@ -82,13 +108,18 @@ def _choose(choices: _Choices, key: str, value: str) -> None:
     if len(parts) > 3:
         raise StartupError(f"--runtime-config: runtime-config invalid key {key}")
     at = GroupVersion(parts[0], parts[1])
-    if at.group not in {version.group for version in choices.versions}:
+    known = str(at) in _NOTHING_THERE or str(at) in _NOT_HERE
+    if not known and at.group not in {version.group for version in choices.versions}:
         raise StartupError(f"--runtime-config: unknown api groups {at}")
-    if at not in choices.versions:
+    if not known and at not in choices.versions:
         raise StartupError(f"--runtime-config: group version {at} that has not been registered")
     on = True if value == "" else go_bool(value)
     if on is None:
         raise StartupError(f"--runtime-config: invalid value of {key}: {value}")
+    if known:
+        if on and str(at) in _NOT_HERE:
+            raise StartupError(f"--runtime-config: {key} cannot be turned on: watchkeeper does not serve {at}")
+        return
     if len(parts) == 2:
         choices.versions[at] = on
     elif parts[2] != parts[2].lower():

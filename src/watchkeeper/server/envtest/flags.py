@@ -62,6 +62,16 @@ _SWITCHES = _names(
 )
 """Those of the above that are true or false, and true without a value."""
 
+NOT_FLAGS = _names(
+    """
+    admin-token app authorization bind client-ca compaction-interval controllers crds data-dir etcd-password-file
+    etcd-request-timeout etcd-start-timeout etcd-username help insecure-http kubeconfig leader-elect-lease-duration
+    leader-elect-renew-deadline leader-elect-retry-period log-format log-level port read-only shutdown-grace storage
+    tls-cert tls-key unix-socket unsafe-no-fsync watch-cache-check-interval
+    """
+)
+"""Options of the server that kube-apiserver has not, or under other names."""
+
 CERT_DIR, ETCD_SERVERS, AUTHORIZATION = "cert-dir", "etcd-servers", "authorization-mode"
 OWN = frozenset({CERT_DIR, ETCD_SERVERS, AUTHORIZATION})
 """What this program sees to by itself."""

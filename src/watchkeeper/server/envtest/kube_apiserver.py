@@ -29,41 +29,6 @@ _CERT_DIR = "/var/run/kubernetes"
 """Where kube-apiserver keeps certificates unless told otherwise."""
 _OWN_FILES = "watchkeeper"
 """The directory in there of what kube-apiserver has not: an administrator's token and kubeconfig."""
-_NOT_FLAGS = frozenset(
-    [
-        "--admin-token",
-        "--app",
-        "--authorization",
-        "--bind",
-        "--client-ca",
-        "--compaction-interval",
-        "--controllers",
-        "--crds",
-        "--data-dir",
-        "--etcd-password-file",
-        "--etcd-request-timeout",
-        "--etcd-start-timeout",
-        "--etcd-username",
-        "--help",
-        "--insecure-http",
-        "--kubeconfig",
-        "--leader-elect-lease-duration",
-        "--leader-elect-renew-deadline",
-        "--leader-elect-retry-period",
-        "--log-format",
-        "--log-level",
-        "--port",
-        "--read-only",
-        "--shutdown-grace",
-        "--storage",
-        "--tls-cert",
-        "--tls-key",
-        "--unix-socket",
-        "--unsafe-no-fsync",
-        "--watch-cache-check-interval",
-    ]
-)
-"""Options of the server that kube-apiserver has not, or under other names."""
 _VARIABLES = ("WATCHKEEPER_CONTROLLERS", "WATCHKEEPER_LOG_FORMAT", "WATCHKEEPER_LOG_LEVEL")
 """What the environment may say of what kube-apiserver has no flags for."""
 
@@ -138,8 +103,9 @@ def _of_kube_apiserver(parser: argparse.ArgumentParser) -> Iterator[tuple[str, a
     """Flags by their names without dashes, and the options of the server that they are."""
     for action in parser._actions:
         for option in action.option_strings:
-            if option.startswith("--") and option not in _NOT_FLAGS and not option.startswith("--no-"):
-                yield option.removeprefix("--"), action
+            name = option.removeprefix("--")
+            if name != option and name not in flags.NOT_FLAGS and not name.startswith("no-"):
+                yield name, action
 
 
 def read_options(argv: list[str], environ: Mapping[str, str]) -> ServeOptions:
