@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,9 +40,14 @@ SUCCESS = {"metadata": {}, "status": "Success"}
 
 
 @pytest.fixture(scope="module")
-def kubelet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeKubelet]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kubelet")
     make_certificates(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def kubelet(folder: Path) -> Iterator[FakeKubelet]:
     with fake_kubelet(folder) as running:
         yield running
 
@@ -200,13 +204,14 @@ def test_a_client_that_closes_what_there_is_not_is_closed_on(server: Handle, mes
         assert speaker.closed == 1000
 
 
-def test_a_client_that_goes_ends_it(server: Handle, kubelet: FakeKubelet) -> None:
-    kubelet.left.clear()
-    with run(server, "cat", query="stdin=1&stdout=1") as speaker:
-        speaker.receive()
-        eventually(lambda: len(kubelet.asked) > 0)
-        time.sleep(0.2)
-    eventually(lambda: kubelet.left == ["/exec/default/p/c"])
+def test_a_client_that_goes_ends_it(folder: Path) -> None:
+    with fake_kubelet(folder) as kubelet, Server(controllers=()) as server:
+        make_node(server, "n", "127.0.0.1", kubelet.port)
+        make_pod(server, "p", "n")
+        with run(server, "cat", query="stdin=1&stdout=1") as speaker:
+            speaker.receive()
+            eventually(lambda: len(kubelet.asked) == 1)
+        eventually(lambda: kubelet.left == ["/exec/default/p/c"])
 
 
 @pytest.mark.parametrize(
@@ -266,14 +271,14 @@ def test_ports_are_forwarded_by_websockets_that_carry_spdy(server: Handle, kubel
     assert not [name for name, _ in asked.headers if name.startswith("sec-websocket")]
 
 
-def test_nothing_is_left_when_the_server_stops(kubelet: FakeKubelet) -> None:
-    kubelet.left.clear()
-    with Server(controllers=()) as server:
-        make_node(server, "n", "127.0.0.1", kubelet.port)
-        make_pod(server, "p", "n")
-        speakers = [run(server, "cat", query="stdin=1&stdout=1"), Speaker(server, f"{PODS}/p/portforward", TUNNEL)]
-        time.sleep(0.3)
-    eventually(lambda: sorted(kubelet.left) == ["/exec/default/p/c", "/portForward/default/p"])
+def test_nothing_is_left_when_the_server_stops(folder: Path) -> None:
+    with fake_kubelet(folder) as kubelet:
+        with Server(controllers=()) as server:
+            make_node(server, "n", "127.0.0.1", kubelet.port)
+            make_pod(server, "p", "n")
+            speakers = [run(server, "cat", query="stdin=1&stdout=1"), Speaker(server, f"{PODS}/p/portforward", TUNNEL)]
+            eventually(lambda: len(kubelet.asked) == 2)
+        eventually(lambda: sorted(kubelet.left) == ["/exec/default/p/c", "/portForward/default/p"])
     for speaker in speakers:
         speaker.sock.close()
 
