@@ -65,6 +65,7 @@ def server() -> Iterator[Handle]:
             node("internal", ("ExternalIP", "127.0.0.2"), local),
             node("labeled", local, labels={"kubernetes.io/hostname": "127.0.0.1"}),
             node("odd", ("Elsewhere", "127.0.0.1")),
+            node("mapped", ("InternalIP", "::ffff:127.0.0.1")),
         ):
             running.request("POST", "/api/v1/nodes", each)
             running.request("POST", PODS, pod(each["metadata"]["name"], each["metadata"]["name"]))
@@ -139,7 +140,7 @@ def test_a_proxy_leads_to_the_kubelet_or_another_port_of_its_node(server: Handle
     assert told(ask(server, "/api/v1/nodes/own:99999/proxy/")) == (503, far)
 
 
-@pytest.mark.parametrize("name", ["internal", "labeled", "internal:80"])
+@pytest.mark.parametrize("name", ["internal", "labeled", "mapped", "internal:80"])
 def test_a_proxy_leads_to_no_node_at_a_loopback_address(server: Handle, name: str) -> None:
     for path in ("", "/", "/healthz"):
         assert told(ask(server, f"/api/v1/nodes/{name}/proxy{path}")) == (400, "address not allowed")

@@ -1,4 +1,7 @@
-"""Reads IP addresses and prefixes as Go's net/netip does, to say what is wrong with them in its words."""
+"""Reads IP addresses and prefixes as Go's net/netip does, to say what is wrong with them in its words.
+
+And tells, as Go's net does, which of them may lead to somebody else.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _GROUPS = 8
 _HEX = re.compile(r"[0-9a-fA-F]*", re.ASCII)
 _DIGITS = "0123456789"
+_BROADCAST = ipaddress.IPv4Address("255.255.255.255")
 
 
 class AddressError(ValueError):
@@ -51,6 +55,26 @@ def parse_prefix(text: str) -> tuple[Address, int]:
     if int(bits) > address.max_prefixlen:
         raise wrong("prefix length out of range")
     return address, int(bits)
+
+
+def is_global_unicast(text: str) -> bool:
+    """Whether an address may be one of somebody else's: not of this machine or its link alone, nor of many, nor none.
+
+    One of IPv4 that is written as one of IPv6 is what it stands for, as the system connects to that.
+    """
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return not (
+        address.is_unspecified
+        or address.is_loopback
+        or address.is_link_local
+        or address.is_multicast
+        or address == _BROADCAST
+    )
 
 
 def _parse(text: str) -> tuple[Address, str]:

@@ -5,7 +5,6 @@ Whom to connect to is found out here, as kube-apiserver does; whoever serves the
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from operator import itemgetter
 from random import randrange
 from typing import Any
@@ -16,6 +15,7 @@ from watchkeeper.apis.core.pod_logs import log_options, validate_log_options
 from watchkeeper.authz.interface import Attributes, Authorizer
 from watchkeeper.authz.union import ask
 from watchkeeper.meta import errors
+from watchkeeper.meta.addresses import is_global_unicast
 from watchkeeper.meta.errors import ApiError
 from watchkeeper.meta.field import go_quote
 from watchkeeper.meta.go_numbers import parse_int
@@ -279,17 +279,7 @@ def _pod_address(pod: Object) -> str:
 
 def _check_address(text: str) -> None:
     """Nothing is proxied to addresses that mean something to this machine alone. Raises a 400."""
-    try:
-        address = ip_address(text)
-    except ValueError:
-        raise errors.bad_request("address not allowed") from None
-    if (
-        address.is_loopback
-        or address.is_link_local
-        or address.is_multicast
-        or address.is_unspecified
-        or text == "255.255.255.255"
-    ):
+    if not is_global_unicast(text):
         raise errors.bad_request("address not allowed")
 
 

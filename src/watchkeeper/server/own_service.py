@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from watchkeeper.apis.networking.servicecidr import READY, ready_status
+from watchkeeper.meta.addresses import is_global_unicast
 
 Object = dict[str, Any]
 
@@ -81,11 +82,7 @@ def advertised_address(bind: str) -> str:
 
 def is_advertisable(address: str) -> bool:
     """Whether endpoints may have this address."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    return not (found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast)
+    return is_global_unicast(address)
 
 
 def _outward_address() -> str:
