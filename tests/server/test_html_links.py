@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator
 from itertools import pairwise
@@ -11,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from watchkeeper.endpoints.response import Stream
 from watchkeeper.request.exchange import AnswerBroken
-from watchkeeper.server.backends.html_links import LinkRewriter, rewritten
+from watchkeeper.server.backends.html_links import LinkRewriter, _Compressed, rewritten
 from watchkeeper.server.backends.links import Links
 
 PAGES = [
@@ -130,25 +133,27 @@ def test_anything_is_a_page(page: bytes) -> None:
 
 
 class _Pieces:
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, size: int = 7) -> None:
         self._body = body
+        self._size = size
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._made()
 
     async def _made(self) -> AsyncIterator[bytes]:
-        for at in range(0, len(self._body), 7):
-            yield self._body[at : at + 7]
+        for at in range(0, len(self._body), self._size):
+            yield self._body[at : at + self._size]
 
     async def aclose(self) -> None:
         pass
 
 
-def all_of(body: bytes, encoding: bytes) -> bytes:
-    async def read() -> bytes:
-        return b"".join([piece async for piece in rewritten(_Pieces(body), encoding, Links("/p", "b:1", "s:1"))])
+async def _joined(stream: Stream) -> bytes:
+    return b"".join([piece async for piece in stream])
 
-    return asyncio.run(read())
+
+def all_of(body: bytes, encoding: bytes) -> bytes:
+    return asyncio.run(_joined(rewritten(_Pieces(body), encoding, Links("/p", "b:1", "s:1"))))
 
 
 @pytest.mark.parametrize(("encoding", "bits"), [(b"gzip", 31), (b"deflate", -15)])
@@ -163,6 +168,62 @@ def test_members_of_gzip_follow_each_other() -> None:
     members = [zlib.compressobj(wbits=31) for _ in range(2)]
     body = b"".join(each.compress(b"<a href=/x>") + each.flush() for each in members)
     assert zlib.decompress(all_of(body, b"gzip"), 31) == b'<a href="/p/x">' * 2
+
+
+def test_what_follows_a_compressed_page_is_not_kept() -> None:
+    writer = zlib.compressobj(wbits=31)
+    body = writer.compress(b"<a href=/x>") + writer.flush()
+    coder = _Compressed(LinkRewriter(moved), 31)
+    made = b"".join(coder.feed(body))
+    tracemalloc.start()
+    try:
+        for _ in range(200):
+            made += b"".join(coder.feed(bytes(100_000)))
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+    assert zlib.decompress(made + coder.finish(), 31) == b'<a href="/p/x">'
+
+
+def test_pages_that_are_long_when_decompressed_let_others_have_their_turn() -> None:
+    writer = zlib.compressobj(wbits=31)
+    body = writer.compress(b"<a b>" * 400_000) + writer.flush()
+
+    async def longest_pause() -> float:
+        pieces = rewritten(_Pieces(body, len(body)), b"gzip", Links("/p", "b:1", "s:1"))
+        made = asyncio.ensure_future(_joined(pieces))
+        longest, last = 0.0, time.process_time()
+        while not made.done():
+            await asyncio.sleep(0)
+            longest, last = max(longest, time.process_time() - last), time.process_time()
+        assert zlib.decompress(await made, 31) == b'<a b="">' * 400_000
+        return longest
+
+    assert asyncio.run(longest_pause()) < 0.5
+
+
+@pytest.mark.parametrize("begin", [b"<a ", b"</a ", b"<!--", b"<a title='"])
+@pytest.mark.parametrize("more", [b"a b c ", b"<a b ", b"-"])
+def test_what_does_not_end_is_not_looked_at_again_with_each_byte(begin: bytes, more: bytes) -> None:
+    page = begin + more * (30_000 // len(more))
+    rewriter = LinkRewriter(moved)
+    began = time.process_time()
+    made = rewriter.feed(page) + b"".join(rewriter.feed(b"a") for _ in range(5000)) + rewriter.finish()
+    assert time.process_time() - began < 2
+    assert made == page + b"a" * 5000
+
+
+def test_a_tag_with_more_attributes_than_anybody_writes_goes_on_as_it_is() -> None:
+    many = b"<a " + b"b " * 600 + b"href=/x>"
+    rewriter = LinkRewriter(moved)
+    assert rewriter.feed(many + b"<a href=/x>") + rewriter.finish() == many + b'<a href="/p/x">'
+
+
+def test_a_tag_that_is_cut_anywhere_is_whole_in_the_end() -> None:
+    page = b"<a title='" + b"x" * 20_000 + b"' href=/x>"
+    rewriter = LinkRewriter(moved)
+    made = b"".join(rewriter.feed(page[at : at + 999]) for at in range(0, len(page), 999)) + rewriter.finish()
+    assert made == b'<a title="' + b"x" * 20_000 + b'" href="/p/x">'
 
 
 def test_what_cannot_be_read_is_broken_off_or_left_alone() -> None:

@@ -12,12 +12,20 @@ from html.entities import html5
 from typing import NamedTuple, Protocol
 
 from watchkeeper.endpoints.response import Stream
+from watchkeeper.endpoints.turns import in_turns
 from watchkeeper.request.exchange import AnswerBroken
 from watchkeeper.server.backends.links import Links
 
-_PIECE = 64 * 1024
-_MAX_TAG = 1 << 20
+_PIECE = 4 * 1024
+"""Bytes of a page that are rewritten at a time, which takes some milliseconds if all of them are tags."""
+_MAX_TAG = 128 * 1024
 """Bytes; a longer tag goes on as it is."""
+_MAX_ATTRIBUTES = 500
+"""A tag with more attributes goes on as it is."""
+_GZIP = 31
+_GZIP_BEGINS = 0x1F
+_SMALL_TAG = 4 * 1024
+"""Bytes; for the end of a longer one is looked when it has doubled, so that each byte is looked at a few times only."""
 _ATTRIBUTES: dict[bytes, frozenset[bytes]] = {
     tag: frozenset(names.split())
     for tag, names in {
@@ -81,6 +89,14 @@ class _Tag(NamedTuple):
     end: int
 
 
+class _TooMany(Exception):
+    """A tag has more attributes than anybody writes: it is no tag up to there."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(at)
+        self.at = at
+
+
 class LinkRewriter:
     """Writes a page anew as it comes. What may be the beginning of something is held until that is known."""
 
@@ -88,6 +104,8 @@ class LinkRewriter:
         """`rewrite` is given each link; it leaves one as it is by a ValueError."""
         self._rewrite = rewrite
         self._held = b""
+        self._enough = 0
+        """So many bytes have to be there before they are looked at."""
         self._raw = b""
         """The tag whose end is waited for."""
         self._script = "script"
@@ -98,6 +116,9 @@ class LinkRewriter:
     def feed(self, data: bytes) -> bytes:
         """What is known of the page after more of it has come, and was not returned before."""
         page = self._held + data
+        if len(page) < self._enough:
+            self._held = page
+            return b""
         out: list[bytes] = []
         at = 0
         while at < len(page):
@@ -109,12 +130,16 @@ class LinkRewriter:
         if len(self._held) > _MAX_TAG:
             out.append(self._held)
             self._held = b""
+        held = len(self._held)
+        self._enough = 2 * held if held > _SMALL_TAG else 0
         return b"".join(out)
 
     def finish(self) -> bytes:
-        """What was held, as the page is over."""
+        """The rest, as the page is over."""
+        self._enough = 0
+        known = self.feed(b"")
         held, self._held = self._held, b""
-        return held
+        return known + held
 
     def _pass_raw(self, page: bytes, at: int, out: list[bytes]) -> int | None:
         """Go to the end of what has no tags; None when that did not come yet."""
@@ -161,7 +186,11 @@ class LinkRewriter:
         if not follows:
             return None
         if follows.isalpha():
-            tag = _tag(page, at + 1)
+            try:
+                tag = _tag(page, at + 1)
+            except _TooMany as problem:
+                out.append(page[at : problem.at])
+                return problem.at
             if tag is None:
                 return None
             out.append(self._written(tag))
@@ -211,24 +240,31 @@ def _end_of_other(page: bytes, at: int) -> int | None:
     if b"<!--".startswith(page[at:]):
         return None
     if page[at + 1 : at + 2] == b"/" and page[at + 2 : at + 3].isalpha():
-        tag = _tag(page, at + 2)
+        try:
+            tag = _tag(page, at + 2)
+        except _TooMany as problem:
+            return problem.at
         return tag.end if tag is not None else None
     end = page.find(b">", at)
     return end + 1 if end >= 0 else None
 
 
 def _tag(page: bytes, at: int) -> _Tag | None:
-    """The tag whose name begins there; None when its end did not come yet."""
+    """The tag whose name begins there; None when its end did not come yet. Raises _TooMany."""
     found = _name(page, at)
     assert found is not None
     name = found[0].lower()
     attributes: dict[bytes, bytes] = {}
     at = _behind_blanks(page, found.end())
     last = -1
+    left = _MAX_ATTRIBUTES
     while at < len(page):
         if page[at : at + 1] == b">":
             closed = page[at - 1 : at] == b"/" and last != at
             return _Tag(name, attributes, closed, at + 1)
+        if not left:
+            raise _TooMany(at)
+        left -= 1
         key = _key(page, at)
         assert key is not None
         value, end, at = _value(page, key.end())
@@ -302,7 +338,8 @@ class _Plain:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """See `_Coder`."""
-        yield self._rewriter.feed(data)
+        for at in range(0, len(data), _PIECE):
+            yield self._rewriter.feed(data[at : at + _PIECE])
 
     def finish(self) -> bytes:
         """See `_Coder`."""
@@ -318,20 +355,23 @@ class _Compressed:
         self._bits = bits
         self._reader = zlib.decompressobj(bits)
         self._writer = zlib.compressobj(wbits=bits)
+        self._over = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """See `_Coder`. Raises zlib.error."""
-        while data:
+        while data and self._goes_on(data):
             page = self._reader.decompress(data, _PIECE)
-            data = self._reader.unconsumed_tail
-            if self._reader.eof:
-                data = self._reader.unused_data
-                if not data.startswith(b"\x1f\x8b"):
-                    data = b""  # padding
-                self._reader = zlib.decompressobj(self._bits) if data else self._reader
-            elif not page and not data:
-                return
+            data = self._reader.unused_data or self._reader.unconsumed_tail
             yield self._writer.compress(self._rewriter.feed(page))
+
+    def _goes_on(self, data: bytes) -> bool:
+        """Whether the next bytes are of the page. Behind its end gzip may begin anew; whatever else is there is not."""
+        if self._reader.eof and not self._over:
+            if self._bits == _GZIP and data[0] == _GZIP_BEGINS:
+                self._reader = zlib.decompressobj(self._bits)
+            else:
+                self._over = True
+        return not self._over
 
     def finish(self) -> bytes:
         """See `_Coder`."""
@@ -352,9 +392,8 @@ class _Rewritten:
     async def _made(self) -> AsyncIterator[bytes]:
         try:
             async for piece in self._stream:
-                for made in self._coder.feed(piece):
-                    if made:
-                        yield made
+                async for made in in_turns(self._coder.feed(piece)):
+                    yield made
         except zlib.error as problem:
             raise AnswerBroken(f"a page that cannot be decompressed: {problem}") from problem
         yield self._coder.finish()
@@ -371,7 +410,7 @@ def rewritten(stream: Stream, encoding: bytes, links: Links) -> Stream:
         case b"":
             return _Rewritten(stream, _Plain(rewriter))
         case b"gzip":
-            return _Rewritten(stream, _Compressed(rewriter, 31))
+            return _Rewritten(stream, _Compressed(rewriter, _GZIP))
         case b"deflate":
             return _Rewritten(stream, _Compressed(rewriter, -15))
     return stream

@@ -54,8 +54,8 @@ def is_upgrade(request: Request) -> bool:
 
 
 def escaped_path(path: str) -> str:
-    """A path as it stands in a URL that Go writes."""
-    return quote(path, safe=_IN_PATH)
+    """A path as it stands in a URL that Go writes, be it UTF-8 or, as surrogates, not."""
+    return quote(path, safe=_IN_PATH, errors="surrogateescape")
 
 
 def for_one_hop(request: Request) -> Headers:
