@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 _MAX_HELD = 4096
+_BLANKS = frozenset(" \t\r\n")
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -23,22 +24,27 @@ class TerminalSizes:
         """Those that are known with these bytes."""
         if self._over:
             return
-        self._held += data.decode("latin-1")
-        while True:
-            self._held = self._held.lstrip(" \t\r\n")
-            if not self._held:
-                return
+        text, at = self._held + data.decode("latin-1"), 0
+        while not self._over:
+            while text[at : at + 1] in _BLANKS:
+                at += 1
+            if at == len(text):
+                break
             try:
-                found, end = _decode(self._held)
+                found, end = _decode(text, at)
             except ValueError:
-                self._over = len(self._held) > _MAX_HELD or not self._held.startswith("{")
-                return
+                self._over = len(text) - at > _MAX_HELD or text[at] != "{"
+                break
+            except RecursionError:
+                self._over = True
+                break
             sizes = _sizes(found)
             if sizes is None:
                 self._over = True
-                return
-            self._held = self._held[end:]
+                break
+            at = end
             yield b'{"Width":%d,"Height":%d}\n' % sizes
+        self._held = text[at:]
 
 
 def _sizes(found: object) -> tuple[int, int] | None:
