@@ -62,6 +62,15 @@ class Body:
         except (EOFError, OSError) as problem:
             raise _broken(problem) from problem
 
+    async def beginning(self, most: int) -> bytes:
+        """So many bytes of it, or all. Raises BrokenBody."""
+        pieces: list[bytes] = []
+        left = most
+        while left > 0 and (piece := await self.piece()):
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces)[:most]
+
     async def whole(self, most: int) -> bytes | None:
         """All of it if nothing was taken yet, None as soon as it is known to have more bytes than that.
 

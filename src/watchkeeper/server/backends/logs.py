@@ -82,13 +82,10 @@ class LogTerms:
 
 async def _problem(head: Head, body: Body, pod: str) -> ApiError:
     """The error that an answer of the kubelet stands for."""
-    pieces: list[bytes] = []
     try:
-        while sum(map(len, pieces)) < _MAX_ERROR and (piece := await body.piece()):
-            pieces.append(piece)
+        text = (await body.beginning(_MAX_ERROR)).decode(errors="replace")
     except BrokenBody as problem:
         return errors.internal_error(str(problem))
-    text = b"".join(pieces)[:_MAX_ERROR].decode(errors="replace")
     if head.status == 500:
         return errors.internal_error(text)
     if head.status == 400:

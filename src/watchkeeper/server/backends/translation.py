@@ -243,15 +243,11 @@ async def _ping(connection: SpdyConnection) -> None:
 
 async def _refusal(stream: HttpStream, head: Head) -> str:
     """What a kubelet says that does not want to speak SPDY."""
-    body = stream.body("POST")
-    pieces: list[bytes] = []
     try:
         async with asyncio.timeout(_OPEN_SECONDS):
-            while sum(map(len, pieces)) < _MAX_REFUSAL and (piece := await body.piece()):
-                pieces.append(piece)
+            text = (await stream.body("POST").beginning(_MAX_REFUSAL)).decode(errors="replace").strip()
     except (BrokenBody, TimeoutError):
         return "unable to read error from server response"
-    text = b"".join(pieces).decode(errors="replace").strip()
     try:
         found = orjson.loads(text)
     except ValueError:
