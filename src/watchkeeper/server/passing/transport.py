@@ -54,14 +54,22 @@ class Transport:
 
     async def open(self, place: Place) -> HttpStream:
         """A connection, an idle one if there is one. Raises DialError, Unusable."""
-        kept = self._idle.get(place, [])
-        while kept:
-            stream, timer = kept.pop()
-            timer.cancel()
+        while (stream := self._take(place)) is not None:
             if not stream.is_stale:
                 return stream
             stream.close()
         return await self.dial(place)
+
+    def _take(self, place: Place) -> HttpStream | None:
+        """The idle connection that was used last; a place without any is forgotten, of which there may be many."""
+        kept = self._idle.get(place)
+        if kept is None:
+            return None
+        stream, timer = kept.pop()
+        timer.cancel()
+        if not kept:
+            del self._idle[place]
+        return stream
 
     async def dial(self, place: Place) -> HttpStream:
         """A new connection. Raises DialError, Unusable."""
@@ -76,12 +84,11 @@ class Transport:
 
     def release(self, place: Place, stream: HttpStream) -> None:
         """Take back a connection whose answer is over."""
-        kept = self._idle.setdefault(place, [])
-        if self._closed or not stream.is_reusable or len(kept) >= MAX_IDLE:
+        if self._closed or not stream.is_reusable or len(self._idle.get(place, ())) >= MAX_IDLE:
             stream.close()
             return
         timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._expire, place, stream)
-        kept.append((stream, timer))
+        self._idle.setdefault(place, []).append((stream, timer))
 
     def _expire(self, place: Place, stream: HttpStream) -> None:
         self._idle[place] = [each for each in self._idle[place] if each[0] is not stream]
