@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from watchkeeper.server.envtest.flags import ONLY, WITHOUT_EFFECT, FlagError, authorization, read_flags
-from watchkeeper.server.envtest.kube_apiserver import read_options, usage
+from watchkeeper.server.envtest.kube_apiserver import _of_kube_apiserver, _parser, read_options, usage
 
 ETCD = "--etcd-servers=http://127.0.0.1:1"
 
@@ -25,6 +25,13 @@ def test_values_stand_behind_flags_or_follow_them():
     assert (parsed.port, parsed.bind, parsed.max_requests_inflight) == (7443, "::1", 7)
     assert (parsed.storage, parsed.controllers, parsed.authorization) == ("http://127.0.0.1:1", (), "AlwaysAllow")
     assert options("-v", "5").log_level == options("--v=5").log_level == options("-v5").log_level == "debug"
+
+
+def test_whatever_the_server_knows_is_heeded():
+    options_of_the_server = {name for name, _ in _of_kube_apiserver(_parser({}))}
+    assert not options_of_the_server & (WITHOUT_EFFECT | ONLY.keys())
+    parsed = options("--kubelet-port=10251", "--goaway-chance", "0.01", "--kubelet-timeout=5s", "--vmodule=a*=5")
+    assert (parsed.kubelet_port, parsed.goaway_chance) == (10251, 0.01)
 
 
 def test_lists_are_collected():

@@ -19,14 +19,12 @@ WITHOUT_EFFECT = _names(
     coordinated-leadership-renew-deadline coordinated-leadership-retry-period default-watch-cache-size
     delete-collection-workers disable-http2-serving emulation-forward-compatible enable-garbage-collector
     enable-logs-handler enable-priority-and-fairness endpoint-reconciler-type etcd-count-metric-poll-period
-    external-hostname goaway-chance http2-max-streams-per-connection kubelet-certificate-authority
-    kubelet-client-certificate kubelet-client-key kubelet-port kubelet-preferred-address-types kubelet-read-only-port
-    kubelet-timeout livez-grace-period log-flush-frequency log-json-info-buffer-size log-json-split-stream
-    log-text-info-buffer-size log-text-split-stream max-connection-bytes-per-sec peer-advertise-ip peer-advertise-port
-    peer-ca-file permit-address-sharing permit-port-sharing profiling runtime-config-emulation-forward-compatible
-    send-retry-after-while-not-ready-once show-hidden-metrics-for-version shutdown-send-retry-after
-    shutdown-watch-termination-grace-period storage-initialization-timeout storage-media-type tls-curve-preferences
-    vmodule
+    external-hostname http2-max-streams-per-connection kubelet-read-only-port livez-grace-period log-flush-frequency
+    log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream
+    max-connection-bytes-per-sec peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing
+    permit-port-sharing profiling runtime-config-emulation-forward-compatible send-retry-after-while-not-ready-once
+    show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period
+    storage-initialization-timeout storage-media-type tls-curve-preferences
     """
 )
 """Taken, because nothing that tests could see depends on them here."""
