@@ -1,8 +1,10 @@
 """What envtest does with its executables works with those that are written here."""
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -177,3 +179,27 @@ def test_a_directory_is_one_etcds(assets, tmp_path):
     )
     assert (done.returncode, done.stderr) == (1, f"etcd: --data-dir {tmp_path / 'data'}: another process has it\n")
     assert etcd.stop() == 0
+
+
+def test_a_client_that_asks_byte_by_byte_holds_nobody_up_for_long(assets, tmp_path):
+    url = f"http://127.0.0.1:{free_port()}"
+    flags = {"data-dir": str(tmp_path / "data"), "listen-client-urls": url}
+    etcd = Process(assets / "etcd", url + "/health", flags)
+    over = threading.Event()
+
+    def dribble() -> None:
+        there = ("127.0.0.1", int(url.rpartition(":")[2]))
+        with contextlib.suppress(OSError), socket.create_connection(there) as connection:
+            while not over.wait(0.1):
+                connection.sendall(b"G")
+
+    dribbling = threading.Thread(target=dribble)
+    dribbling.start()
+    time.sleep(0.2)
+    try:
+        with urllib.request.urlopen(url + "/health", timeout=5) as answer:
+            assert answer.status == 200
+        assert etcd.stop() == 0
+    finally:
+        over.set()
+        dribbling.join()

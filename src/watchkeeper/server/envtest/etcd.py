@@ -12,6 +12,7 @@ import selectors
 import signal
 import socket
 import sys
+import time
 from pathlib import Path
 
 from watchkeeper.server.envtest.etcd_flags import DEFAULT_URL, FlagError, read_flags, usage
@@ -121,10 +122,13 @@ def _serve(selector: selectors.DefaultSelector, parent: Parent, answers: dict[st
 
 def _answer(connection: socket.socket, answers: dict[str, bytes]) -> None:
     with connection:
-        connection.settimeout(_CLIENT_SECONDS)
-        asked = b""
-        while b"\r\n\r\n" not in asked and len(asked) < _MOST_BYTES and (part := connection.recv(4096)):
+        until = time.monotonic() + _CLIENT_SECONDS
+        asked, part = b"", b"-"
+        while part and b"\r\n\r\n" not in asked and len(asked) < _MOST_BYTES:
+            connection.settimeout(max(until - time.monotonic(), 0.001))
+            part = connection.recv(4096)
             asked += part
+        connection.settimeout(_CLIENT_SECONDS)
         path = asked.split(b" ", 2)[1:2]
         body = answers.get(path[0].partition(b"?")[0].decode("latin-1")) if path else None
         status = "404 Not Found" if body is None else "200 OK"
