@@ -14,9 +14,9 @@ from typing import Any
 import orjson
 import pytest
 
+from watchkeeper.aio.turns import TURN_SECONDS, in_turns
 from watchkeeper.apis.protobuf import object_of, protobuf_of
 from watchkeeper.endpoints import long_lists
-from watchkeeper.endpoints.turns import TURN_SECONDS, in_turns
 from watchkeeper.runtime.yaml import dump_yaml, load_yaml
 from watchkeeper.testing import Handle
 from watchkeeper.testing import Server as InProcess

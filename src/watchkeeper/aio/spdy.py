@@ -26,6 +26,7 @@ from watchkeeper.aio.spdy_frames import (
     reset,
 )
 from watchkeeper.aio.tls_dial import os_text
+from watchkeeper.aio.turns import Turns
 
 _PIECE = 32 * 1024
 _REFUSED = 3
@@ -118,17 +119,21 @@ class SpdyConnection:
     async def run(self) -> None:
         """Hand on what comes until the connection ends, which ends all streams."""
         why = "unexpected EOF"
+        turns = Turns()
         try:
             while piece := await self._stream.read():
                 for frame in self._reader.feed(piece):
                     await self._handle(frame)
+                    if turns.is_due():
+                        await asyncio.sleep(0)
         except OSError as problem:
             why = os_text(problem)
         except SpdyError as problem:
             why = f"the other side does not speak SPDY: {problem}"
         finally:
             self.broken = why
-            for stream in self._streams.values():
+            streams, self._streams = self._streams, {}  # which hold this connection, and with it all that it has held
+            for stream in streams.values():
                 stream.end(why)
 
     async def _handle(self, frame: Frame) -> None:

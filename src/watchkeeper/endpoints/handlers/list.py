@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
+from watchkeeper.aio.turns import in_turns
 from watchkeeper.endpoints.compression import GZIP_HEADERS, GZIP_THRESHOLD, gzip_compressor, takes_gzip
 from watchkeeper.endpoints.handlers.common import context, list_options, predicate
 from watchkeeper.endpoints.long_lists import CHUNK_BYTES, pieces_of
@@ -23,7 +24,6 @@ from watchkeeper.endpoints.render import (
 )
 from watchkeeper.endpoints.response import JSON, Response
 from watchkeeper.endpoints.scope import Scope
-from watchkeeper.endpoints.turns import in_turns
 from watchkeeper.request.request import Request
 from watchkeeper.storage.interface import ListResult, StoredObject
 

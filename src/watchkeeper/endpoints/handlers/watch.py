@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import cast
 
 from watchkeeper.aio.tasks import TaskOwner
+from watchkeeper.aio.turns import Turns
 from watchkeeper.endpoints.handlers.common import context, predicate
 from watchkeeper.endpoints.long_lists import CHUNK_BYTES
 from watchkeeper.endpoints.negotiation import PROTOBUF, STREAMS, YAML, Accepted, negotiate
@@ -17,7 +18,6 @@ from watchkeeper.endpoints.params import ListParams, read_list_params
 from watchkeeper.endpoints.render import EventWriter, ProtobufEvents, no_protobuf, renderer_for
 from watchkeeper.endpoints.response import JSON, Header, Response
 from watchkeeper.endpoints.scope import Scope
-from watchkeeper.endpoints.turns import Turns
 from watchkeeper.endpoints.websocket import handshake, is_websocket
 from watchkeeper.meta import errors
 from watchkeeper.meta.errors import ApiError

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from html.entities import html5
 from typing import NamedTuple, Protocol
 
+from watchkeeper.aio.turns import in_turns
 from watchkeeper.endpoints.response import Stream
-from watchkeeper.endpoints.turns import in_turns
 from watchkeeper.request.exchange import AnswerBroken
 from watchkeeper.server.backends.links import Links
 

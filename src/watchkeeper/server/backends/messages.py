@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from contextlib import suppress
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Event, Ping, TextMessage
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
+from watchkeeper.aio.turns import Turns
 from watchkeeper.endpoints.response import Header
 from watchkeeper.request.exchange import Tunnel
 
@@ -36,6 +38,7 @@ class Messages:
         self._tunnel = tunnel
         self._protocol = Connection(ConnectionType.SERVER)
         self._pieces: deque[Piece] = deque()
+        self._turns = Turns()
         self._begun = False
         """Whether a part of a message has come and its end has not."""
         self._closed = False
@@ -61,6 +64,8 @@ class Messages:
                 self._protocol.receive_data(data)
                 for event in self._protocol.events():
                     self._take(event)
+                    if self._turns.is_due():
+                        await asyncio.sleep(0)
             except RemoteProtocolError:
                 self.close(_PROTOCOL_ERROR)
         return self._pieces.popleft()
