@@ -243,3 +243,26 @@ def test_what_is_said_behind_a_chunked_body_is_no_header_of_the_request():
             return (await client.answer())[2]
 
     assert asyncio.run(run()) == b"host,transfer-encoding"
+
+
+def test_a_client_that_goes_after_nonsense_is_noticed_while_its_answer_takes_long():
+    gone = asyncio.Event()
+
+    async def waits(scope, receive, send):
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        gone.set()
+
+    async def run():
+        async with serving(waits) as (_, port):
+            async with connected(port) as client:
+                await client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                await asyncio.sleep(0.05)
+                await client.send(b"\0nonsense\r\n")
+                await asyncio.sleep(0.05)
+                await client.send(b"and more of it\r\n\r\n")
+                assert not gone.is_set()
+            async with asyncio.timeout(5):
+                await gone.wait()
+
+    asyncio.run(run())

@@ -226,12 +226,14 @@ class Connection(asyncio.Protocol):
         return True
 
     def _refuse_nonsense(self) -> None:
-        """What came is no HTTP, or none that is served. A request that was complete before it still gets its answer."""
+        """What came is no HTTP, or none that is served. A request that was complete before it still gets its answer.
+
+        What follows is read on and dropped, as the client's end has to be noticed while an answer takes long.
+        """
         current = self._current
         if current is not None and current.body_complete and self._to_start is None:
             self._closing = True
             current.keep_alive = False
-            self.pause_reading()
             return
         if current is None or self._to_start is not None:
             self._refuse(self._refusal or _BAD_REQUEST)
