@@ -99,7 +99,8 @@ class _Translation:
 
     def close(self) -> None:
         """End what is under way. Idempotent."""
-        for task in self._running:
+        running, self._running = self._running, []  # which hold this one, and with it all buffers
+        for task in running:
             task.cancel()
         if self._stream is not None:
             self._stream.close()
