@@ -46,7 +46,12 @@ async def connect(host: str, port: int, context: ssl.SSLContext | None, server_n
         loop = asyncio.get_running_loop()
         transport, wire = await loop.create_connection(Wire, host, port)
         if context is not None:
-            secured = await loop.start_tls(transport, wire, context, server_hostname=server_name)
+            wire.securing()
+            try:
+                secured = await loop.start_tls(transport, wire, context, server_hostname=server_name)
+            except BaseException:
+                transport.abort()
+                raise
             assert secured is not None
             wire.secured(secured)
         # A watch may be silent for long, and has to end when nobody is there any more.

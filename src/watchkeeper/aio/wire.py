@@ -34,6 +34,7 @@ class Wire(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         """Of whoever waits; one that is done is nobody's any more."""
         self._paused = False
+        self._secure = False
         self._ended = False
         self._lost = False
         self._failure: Exception | None = None
@@ -162,6 +163,10 @@ class Wire(asyncio.Protocol):
         """Begin."""
         self._transport = self._source = cast(asyncio.Transport, transport)
 
+    def securing(self) -> None:
+        """All that comes from now on comes through TLS."""
+        self._secure = True
+
     def secured(self, transport: asyncio.Transport) -> None:
         """From now on all goes through TLS, over the transport that it has."""
         self._transport = transport
@@ -178,7 +183,7 @@ class Wire(asyncio.Protocol):
         """Nothing comes any more; True where something may still be sent."""
         self._ended = True
         self._wake()
-        return self._transport.get_extra_info("sslcontext") is None
+        return not self._secure
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing comes or goes any more."""
