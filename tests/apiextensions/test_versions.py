@@ -392,9 +392,10 @@ def test_who_could_do_with_an_earlier_list_is_told_to_come_back_when_objects_can
     api: Any, kit: Any, hook: Hook, query: str, status: int
 ) -> None:
     one = api.install(*two_versions(kit), conversion=hook.conversion())
+    # Before there is anything that the garbage collector's watch could have converted, which would be remembered.
+    hook.answer = lambda r: {**convert(r), "result": {"status": "Failure", "message": "cannot"}}
     api.call("POST", one, api.widget("a", {"name": "A B"}))
     now = api.call("GET", one).body["metadata"]["resourceVersion"]
-    hook.answer = lambda r: {**convert(r), "result": {"status": "Failure", "message": "cannot"}}
     refused = api.call("GET", f"{api.path('v2')}{query.format(now=now)}")
     why = f"conversion webhook for {api.group}/v1, Kind=Widget failed: cannot"
     assert refused.status == status
@@ -408,9 +409,9 @@ def test_who_could_do_with_an_earlier_list_is_told_to_come_back_when_objects_can
 
 def test_who_would_watch_is_told_to_come_back_when_objects_can_be_converted(api: Any, kit: Any, hook: Hook) -> None:
     one = api.install(*two_versions(kit), conversion=hook.conversion())
+    hook.answer = lambda r: {**convert(r), "result": {"status": "Failure", "message": "cannot"}}
     api.call("POST", one, api.widget("a", {"name": "A B"}))
     now = api.call("GET", one).body["metadata"]["resourceVersion"]
-    hook.answer = lambda r: {**convert(r), "result": {"status": "Failure", "message": "cannot"}}
     why = (
         f"failed to list {api.group}/v2, Kind=Widget: conversion webhook for {api.group}/v1, Kind=Widget failed: cannot"
     )
