@@ -205,6 +205,35 @@ def test_another_protocol_is_spoken_with_the_backend_itself(server: Handle, back
     assert asked.header("x-forwarded-for") == "127.0.0.1"
 
 
+@pytest.mark.parametrize(
+    ("framing", "sent"), [("Content-Length: 5", b"hello"), ("Transfer-Encoding: chunked", b"5\r\nhello\r\n0\r\n\r\n")]
+)
+def test_a_body_goes_there_before_another_protocol_is_spoken(
+    server: Handle, backend: FakeKubelet, framing: str, sent: bytes
+) -> None:
+    host, _, port = server.url.removeprefix("https://").partition(":")
+    raw = socket.create_connection((host, int(port)), timeout=10)
+    lines = [
+        f"POST {PROXY}/up HTTP/1.1",
+        f"Host: {host}",
+        f"Authorization: Bearer {server.token}",
+        "Connection: Upgrade",
+        "Upgrade: raw",
+        framing,
+    ]
+    with server.ssl_context().wrap_socket(raw, server_hostname=host) as sock, sock.makefile("rb") as file:
+        sock.sendall("\r\n".join([*lines, "", ""]).encode())
+        sock.sendall(sent)
+        assert file.readline() == b"HTTP/1.1 101 Switching Protocols\r\n"
+        while file.readline().strip():
+            pass
+        sock.sendall(b"ping")
+        assert file.read(4) == b"ping"
+    eventually(lambda: "/up" in backend.left)
+    backend.left.clear()
+    assert last(backend).body == b"hello"
+
+
 def test_who_does_not_want_another_protocol_says_so_itself(server: Handle) -> None:
     answer = ask(server, f"{PROXY}/refused", headers={"Connection": "Upgrade", "Upgrade": "x"})
     assert (answer.status_code, answer.text) == (403, "not you")

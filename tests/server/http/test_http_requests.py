@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from wire_client import connected, serving
 
 from watchkeeper.server.http.limits import HttpLimits
@@ -266,3 +267,41 @@ def test_a_client_that_goes_after_nonsense_is_noticed_while_its_answer_takes_lon
                 await gone.wait()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "upgrade", ["Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c", "Connection: upgrade\r\nUpgrade: x"]
+)
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize("chunked", [True, False])
+def test_the_body_of_a_request_that_asks_for_another_protocol_is_no_request(upgrade: str, size: int, chunked: bool):
+    paths = []
+
+    async def note(scope, receive, send):
+        paths.append(scope["path"])
+        await echo(scope, receive, send)
+
+    inner = b"DELETE /inner HTTP/1.1\r\nHost: x\r\n\r\n"
+    body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(inner), inner) if chunked else inner
+    framing = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(inner)}"
+    sent = f"POST / HTTP/1.1\r\nHost: x\r\n{upgrade}\r\n{framing}\r\n\r\n".encode() + body
+    sent += b"GET /behind HTTP/1.1\r\nHost: x\r\n\r\n"
+
+    async def run():
+        async with serving(note) as (_, port), connected(port) as client:
+            for at in range(0, len(sent), size):
+                await client.send(sent[at : at + size])
+            answer = await client.answer()
+            return answer[2], answer[1]["connection"], await client.closed()
+
+    assert asyncio.run(run()) == (b"POST /? %d" % len(inner), "close", True)
+    assert paths == ["/"]
+
+
+def test_a_request_that_asks_for_another_protocol_in_vain_may_be_followed():
+    async def run():
+        async with serving(echo) as (_, port), connected(port) as client:
+            asked = (["Connection: Upgrade", "Upgrade: h2c"], ["Upgrade: h2c", "Content-Length: 0"], [])
+            return [(await client.get("/", *headers))[2] for headers in asked]
+
+    assert asyncio.run(run()) == [b"GET /? 0"] * 3

@@ -15,6 +15,7 @@ from watchkeeper.server.http.exchange import Exchange
 from watchkeeper.server.http.known_head import HeadMemory, KnownRequest
 from watchkeeper.server.http.peer import TlsPeer, tls_peer
 from watchkeeper.server.http.unsent import unacknowledged
+from watchkeeper.server.http.upgrade_body import body_parser, framing_of
 
 if TYPE_CHECKING:
     from watchkeeper.server.http.listener import Listener
@@ -59,11 +60,13 @@ class Connection(asyncio.Protocol):
 
     # Thousands of connections do nothing but wait: they hold no more than they have to.
     __slots__ = (
+        "_asks_upgrade",
         "_client",
         "_closing",
         "_current",
         "_drain_waiter",
         "_expect_continue",
+        "_framing",
         "_head_size",
         "_headers",
         "_heads",
@@ -112,6 +115,9 @@ class Connection(asyncio.Protocol):
         self._heads: HeadMemory | None = None
         """There from the second request on: the first may be all that comes."""
         self._expect_continue = False
+        self._asks_upgrade = False
+        self._framing = b""
+        """How the body is framed of a request that asks for another protocol, until that is parsed."""
         self._hosts = 0
         self._other_method = ""
         self._refusal: _Refusal | None = None
@@ -211,8 +217,11 @@ class Connection(asyncio.Protocol):
         """Hand bytes to the parser; False when they are no HTTP."""
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            pass  # the request is handed on like any other; nothing may follow it before it is answered
+        except httptools.HttpParserUpgrade as upgrade:
+            # The request is handed on like any other; nothing may follow it before it is answered.
+            if self._framing:
+                self._parser, self._framing = body_parser(self, self._framing), b""
+                return self._parse(data[upgrade.args[0] :])
         except httptools.HttpParserInvalidMethodError:
             method = _other_method(data)
             # Only of what begins a request it is known where in the bytes the method is.
@@ -283,6 +292,8 @@ class Connection(asyncio.Protocol):
             self._expect_continue = value.lower() == b"100-continue"
             if not self._expect_continue:
                 self._note(_EXPECTATION_FAILED)
+        elif name == b"upgrade":
+            self._asks_upgrade = True
         elif name == b"transfer-encoding" and value.lower() != b"chunked":
             self._note(_NOT_IMPLEMENTED)
         self._headers.append((name, value))
@@ -312,6 +323,11 @@ class Connection(asyncio.Protocol):
         )
         exchange.expect_continue = self._expect_continue
         self._receiving = exchange
+        if self._asks_upgrade:
+            self._asks_upgrade = False
+            if parser.should_upgrade() and (framing := framing_of(self._headers)):
+                self._framing = framing
+                exchange.keep_alive = False
         if self._heads is not None and exchange.keep_alive:
             self._heads.noted = tuple(self._headers)
         scope = self._scope(method, version, exchange)
@@ -392,6 +408,8 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The request is complete."""
+        if self._framing:
+            return  # its head is
         self._in_head = True
         exchange, self._receiving = self._receiving, None
         if exchange is not None:

@@ -69,7 +69,7 @@ async def ask_for_upgrade(
         stream.close()
         raise UpgradeFailed(f"error sending request: {problem}") from problem
     stream.ask(asking)
-    watcher = tasks.start(f"client of {request.method} {request.path}", _watch_client(exchange, stream))
+    watcher = tasks.start(f"client of {request.method} {request.path}", _watch_client(exchange, stream, request))
     try:
         head = await stream.read_head()
     except (NoAnswer, BrokenHead) as problem:
@@ -88,11 +88,26 @@ async def ask_for_upgrade(
     return Asked(stream, head)
 
 
-async def _watch_client(exchange: Exchange, stream: HttpStream) -> None:
-    """Wait until the client is gone, and end what it does not wait for any more."""
-    while (await exchange.receive())["type"] != "http.disconnect":
-        pass  # what follows such a request is not read as its body
+async def _watch_client(exchange: Exchange, stream: HttpStream, request: Request) -> None:
+    """Send the body that few such requests have; then wait until the client is gone, and end what it does not wait for.
+
+    What follows the body is not read.
+    """
+    chunked = bool(request.header(b"transfer-encoding"))
+    has_body = chunked or request.header(b"content-length") not in ("", "0")
+    while (message := await exchange.receive())["type"] != "http.disconnect":
+        if has_body:
+            has_body = bool(message.get("more_body"))
+            with suppress(OSError):  # the answer, if there is one, tells why
+                await _send_piece(stream, message.get("body") or b"", chunked=chunked, last=not has_body)
     stream.close()
+
+
+async def _send_piece(stream: HttpStream, piece: bytes, *, chunked: bool, last: bool) -> None:
+    if piece:
+        await (stream.send_chunk(piece) if chunked else stream.send(piece))
+    if last and chunked:
+        await stream.send_chunk(b"")
 
 
 class _Upgraded(Response):
