@@ -28,6 +28,14 @@ def test_who_refuses_is_named_by_address() -> None:
     assert str(problem.value) == f"dial tcp {place}:{port}: connect: connection refused"
 
 
+def test_a_port_that_is_none_is_no_other_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = 65536 + int(listener.getsockname()[1])
+        with pytest.raises(DialError) as problem:
+            asyncio.run(connect("127.0.0.1", port, None, None))
+    assert str(problem.value) == f"dial tcp: address {port}: invalid port"
+
+
 def test_a_socket_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(DialError) as problem:
         asyncio.run(connect_unix(f"{tmp_path}/none"))

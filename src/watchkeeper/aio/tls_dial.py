@@ -30,6 +30,7 @@ _ALERTS = {
     "TLSV1_UNRECOGNIZED_NAME": "unrecognized name",
 }
 """What Go calls the alerts of the other side, by what OpenSSL does."""
+_MAX_PORT = 65535
 
 
 class DialError(Exception):
@@ -42,6 +43,8 @@ class NoTls(DialError):
 
 async def connect(host: str, port: int, context: ssl.SSLContext | None, server_name: str | None) -> Wire:
     """Connect, with TLS if there is a context for it; the certificate must name `server_name`. Raises DialError."""
+    if port > _MAX_PORT:  # which a loop takes modulo 65536, or has no words for
+        raise DialError(f"dial tcp: address {port}: invalid port")
     try:
         loop = asyncio.get_running_loop()
         transport, wire = await loop.create_connection(Wire, host, port)
