@@ -16,6 +16,7 @@ import pytest
 from tests.server.envtest.control_plane import ControlPlane, Process, free_port, status_of
 
 from watchkeeper.server.envtest.assets import write_assets
+from watchkeeper.server.envtest.store import ask
 from watchkeeper.testing.etcd import find_etcd
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": "1"}}
@@ -179,6 +180,18 @@ def test_a_directory_is_one_etcds(assets, tmp_path):
     )
     assert (done.returncode, done.stderr) == (1, f"etcd: --data-dir {tmp_path / 'data'}: another process has it\n")
     assert etcd.stop() == 0
+
+
+@pytest.mark.parametrize("port", ["65536", "70000", "-1", "http", ""])
+def test_a_port_that_is_none_is_refused(assets, tmp_path, port):
+    url = f"http://127.0.0.1:{port}"
+    done = subprocess.run(
+        [assets / "etcd", f"--data-dir={tmp_path}", f"--listen-client-urls={url}"],
+        capture_output=True, text=True, check=False, timeout=10,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"etcd: --listen-client-urls {url}: ")
+    assert ask(url) is None
 
 
 def test_a_client_that_asks_byte_by_byte_holds_nobody_up_for_long(assets, tmp_path):

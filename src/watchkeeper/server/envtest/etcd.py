@@ -17,7 +17,7 @@ from pathlib import Path
 
 from watchkeeper.server.envtest.etcd_flags import DEFAULT_URL, FlagError, read_flags, usage
 from watchkeeper.server.envtest.parent import POLL_SECONDS, Parent, remove_temporary
-from watchkeeper.server.envtest.store import PATH, Store
+from watchkeeper.server.envtest.store import MAX_PORT, PATH, Store
 
 VERSION = "3.6.0"
 """Whose flags and health checks these are."""
@@ -95,6 +95,9 @@ def _hold(directory: Path) -> int:
 def _listen(url: str) -> socket.socket:
     host, _, port = url.removeprefix("http://").rstrip("/").rpartition(":")
     try:
+        # The system would take a larger number modulo 65536.
+        if int(port) > MAX_PORT:
+            raise ValueError(f"address {port}: invalid port")
         family, *_, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=64)
     except (OSError, ValueError) as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 PATH = "/watchkeeper/store"
 """What is asked for. An etcd answers 404 there."""
 DATABASE = "watchkeeper.db"
+MAX_PORT = 65535
 _SECONDS = 2.0
 _MOST_BYTES = 65536
 
@@ -42,7 +43,7 @@ class Store:
 def ask(url: str) -> Store | None:
     """What the stand-in at `http://HOST:PORT` keeps; None where there is none, but another server or nobody."""
     host, _, port = url.removeprefix("http://").rstrip("/").rpartition(":")
-    if not url.startswith("http://") or not port.isdecimal():
+    if not url.startswith("http://") or not port.isdecimal() or int(port) > MAX_PORT:
         return None
     try:
         with socket.create_connection((host.strip("[]"), int(port)), _SECONDS) as connection:
