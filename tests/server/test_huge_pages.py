@@ -93,11 +93,11 @@ def joined_at(monkeypatch: pytest.MonkeyPatch, looks: Sequence[tuple[float, floa
 
 def test_the_heap_is_joined_at_first_and_when_it_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (5.0, 5.9, 5.95, 6.0, 6.5, 6.5, 4.0, 4.9, 5.0)
-    assert joined_at(monkeypatch, [(size, 0.01) for size in sizes]) == [0, 3, 8]
+    assert joined_at(monkeypatch, [(size, 0.001) for size in sizes]) == [0, 3, 8]
 
 
 def test_it_is_joined_when_the_server_has_come_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert joined_at(monkeypatch, [(5, 0.9), (7, 0.9), (9, 0.2), (9, 0.2), (9, 0.05), (9, 0.05)]) == [0, 4]
+    assert joined_at(monkeypatch, [(5, 0.9), (7, 0.9), (9, 0.2), (9, 0.02), (9, 0.005), (9, 0.005)]) == [0, 4]
 
 
 def test_what_never_comes_to_rest_is_joined_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,9 @@ INTERVAL = 2.0
 """Seconds between two looks at how large the process is and what it does."""
 GROWING_INTERVAL = 0.25
 """Seconds until a heap that has grown is told of again, which is to be ahead of its use."""
-REST = 0.1
+STILL_GROWING = 40
+"""So many times in a row it is looked at so soon: it grows by a RESERVE at a time, which takes seconds to fill."""
+REST = 0.01
 """Who uses less of a processor than this share has time for joining pages, which copies them."""
 PATIENCE = 300.0
 """Seconds that joining is put off at most."""
@@ -71,8 +73,10 @@ class HugePages:
             await tasks.close()
 
     async def _keep_ahead(self, heap: GrowingHeap) -> None:
+        quick = 0
         while True:
-            await self._clock.sleep(GROWING_INTERVAL if heap.advise() else INTERVAL)
+            quick = STILL_GROWING if heap.advise() else max(quick - 1, 0)
+            await self._clock.sleep(GROWING_INTERVAL if quick else INTERVAL)
 
     async def look(self) -> None:
         """Join the heap's pages, in a thread, if it has grown by GROWTH since it was smallest after the last time.
