@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
+from tests.addresses import own_address
 
 from watchkeeper.testing import Server
 from watchkeeper.testing.handle import Handle
@@ -24,16 +24,6 @@ WEBSOCKET = {
     "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==",
     "Sec-WebSocket-Protocol": "v5.channel.k8s.io",
 }
-
-
-def own_address() -> str:
-    """An address of this machine that others can reach it at; a datagram socket finds it without sending anything."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("198.51.100.1", 9))
-        except OSError:
-            pytest.skip("this machine has no address besides its loopback ones")
-        return str(probe.getsockname()[0])
 
 
 CLOSED = free_port()

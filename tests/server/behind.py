@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Any
 
 import httpx
-import pytest
 from fake_kubelet import FakeKubelet
 
 from watchkeeper.testing.handle import Handle
@@ -15,16 +13,6 @@ NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 SERVICES = "/api/v1/namespaces/default/services"
 ENDPOINTS = "/api/v1/namespaces/default/endpoints"
-
-
-def own_address() -> str:
-    """An address of this machine that others can reach it at; a datagram socket finds it without sending anything."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("198.51.100.1", 9))
-        except OSError:
-            pytest.skip("this machine has no address besides its loopback ones")
-        return str(probe.getsockname()[0])
 
 
 def make_node(server: Handle, name: str, address: str, port: int, *features: str) -> None:

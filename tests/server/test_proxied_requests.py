@@ -10,8 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
-from behind import NODES, PODS, SERVICES, client, last, make_node, make_pod, make_service, own_address, told
+from behind import NODES, PODS, SERVICES, client, last, make_node, make_pod, make_service, told
 from fake_kubelet import FakeKubelet, fake_kubelet
+from tests.addresses import own_address
 from tests.waiting import eventually
 
 from watchkeeper.testing import Server

@@ -14,11 +14,11 @@ from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
 from watchkeeper.server.backends.html_links import rewritten
 from watchkeeper.server.backends.links import Links
+from watchkeeper.server.backends.upgrading import BackendUpgradeTerms
 from watchkeeper.server.passing.headers import (
     Headers,
     escaped_path,
     for_one_hop,
-    for_upgrade,
     forwarded_for,
     is_upgrade,
     of_answer,
@@ -34,7 +34,9 @@ _HTML = b"text/html"
 async def proxied(request: Request, backend: ProxyBackend, transport: Transport, tasks: TaskOwner) -> Response:
     """What the backend answers. Raises ApiError where it does not, ClientGone."""
     if is_upgrade(request):
-        return await upgrade(request, transport, ProxyUpgradeTerms(request, backend), tasks)
+        # The query does not go on, as with kube-apiserver.
+        terms = BackendUpgradeTerms(request, backend, escaped_path(cleaned(backend.path)) or "/")
+        return await upgrade(request, transport, terms, tasks)
     exchange: Exchange | None = request.scope.get("exchange")
     if exchange is not None:
         exchange.broken_at_stop = True  # nobody here knows whether what has come is of any use
@@ -101,30 +103,6 @@ class ProxyTerms:
 
     def refused(self, why: str) -> Response:
         """See `Terms`."""
-        raise ApiError(500, "", why)
-
-
-class ProxyUpgradeTerms:
-    """Implements `passing.terms.UpgradeTerms` likewise. The query does not go on, as with kube-apiserver."""
-
-    def __init__(self, request: Request, backend: ProxyBackend) -> None:
-        self.place = backend.place
-        self.method = request.method
-        self._request = request
-        self._path = cleaned(backend.path)
-
-    def target(self) -> str:
-        """See `UpgradeTerms`."""
-        return escaped_path(self._path) or "/"
-
-    def headers(self) -> Headers:
-        """See `UpgradeTerms`."""
-        request = self._request
-        host = (b"host", request.header(b"host").encode("latin-1"))
-        return [host, *for_upgrade(request), *forwarded_for(request)]
-
-    def failed(self, why: str) -> Response:
-        """See `UpgradeTerms`."""
         raise ApiError(500, "", why)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.response import Response
 from watchkeeper.endpoints.websocket import is_websocket, spoken_protocols
-from watchkeeper.meta.errors import ApiError
 from watchkeeper.registry.backends import StreamBackend
 from watchkeeper.request.request import Request
-from watchkeeper.server.passing.headers import Headers, escaped_path, for_upgrade, forwarded_for
+from watchkeeper.server.backends.upgrading import BackendUpgradeTerms
+from watchkeeper.server.passing.headers import escaped_path
 from watchkeeper.server.passing.transport import Transport
 from watchkeeper.server.passing.upgrade import upgrade
 
@@ -34,31 +34,7 @@ async def streamed(request: Request, backend: StreamBackend, transport: Transpor
             from watchkeeper.server.backends.translation import translate
 
             return translate(request, backend, transport, tasks)
-    return await upgrade(request, transport, StreamTerms(request, backend), tasks)
-
-
-class StreamTerms:
-    """Implements `passing.terms.UpgradeTerms`: the kubelet is asked what the client asks."""
-
-    def __init__(self, request: Request, backend: StreamBackend) -> None:
-        self.place = backend.place
-        self.method = request.method
-        self._request = request
-        self._backend = backend
-
-    def target(self) -> str:
-        """See `UpgradeTerms`."""
-        return target_of(self._backend)
-
-    def headers(self) -> Headers:
-        """See `UpgradeTerms`."""
-        request = self._request
-        host = (b"host", request.header(b"host").encode("latin-1"))
-        return [host, *for_upgrade(request), *forwarded_for(request)]
-
-    def failed(self, why: str) -> Response:
-        """See `UpgradeTerms`."""
-        raise ApiError(500, "", why)
+    return await upgrade(request, transport, BackendUpgradeTerms(request, backend, target_of(backend)), tasks)
 
 
 def target_of(backend: StreamBackend) -> str:

@@ -14,7 +14,8 @@ from watchkeeper.registry.backends import StreamBackend
 from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
 from watchkeeper.server.backends.messages import Messages
-from watchkeeper.server.backends.streams import StreamTerms
+from watchkeeper.server.backends.streams import target_of
+from watchkeeper.server.backends.upgrading import BackendUpgradeTerms
 from watchkeeper.server.passing.headers import Headers
 from watchkeeper.server.passing.transport import Transport
 from watchkeeper.server.passing.upgrade import UpgradeFailed, answered, ask_for_upgrade
@@ -58,11 +59,11 @@ def is_spdy(head: Head) -> bool:
     return b"upgrade" in head.first(b"connection").lower() and b"spdy/3.1" in head.first(b"upgrade").lower()
 
 
-class _SpdyTerms(StreamTerms):
+class _SpdyTerms(BackendUpgradeTerms):
     """Those of a client that asks for SPDY itself."""
 
     def __init__(self, request: Request, backend: StreamBackend, protocols: Sequence[str]) -> None:
-        super().__init__(request, backend)
+        super().__init__(request, backend, target_of(backend))
         self.method = "POST"
         self._protocols = protocols
 
