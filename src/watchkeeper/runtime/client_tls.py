@@ -22,3 +22,10 @@ def context_trusting(bundle: bytes) -> ssl.SSLContext:
         if fault := authorities_fault(bundle):
             raise ValueError(f"unable to load root certificates: {fault}") from problem
         return trusting(b"".join(authorities(bundle)))
+
+
+def context_trusting_anybody() -> ssl.SSLContext:
+    """A client's context that takes any certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context

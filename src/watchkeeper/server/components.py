@@ -6,13 +6,13 @@ default, and so does this server. None of its own controllers answers there.
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
 from watchkeeper.aio.http_client import HttpError, JsonPoster
 from watchkeeper.registry.component_statuses import Check, Health
+from watchkeeper.runtime.client_tls import context_trusting_anybody
 
 _PORTS = {"scheduler": 10259, "controller-manager": 10257}
 _TIMEOUT = 20.0
@@ -46,10 +46,7 @@ async def _backend(check: StorageCheck) -> Health:
 
 async def probe(url: str) -> Health:
     """How the component is that serves its health at a URL, whatever its certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    poster = JsonPoster(url, ssl_context=context, max_body=10 * 1024)
+    poster = JsonPoster(url, ssl_context=context_trusting_anybody(), max_body=10 * 1024)
     try:
         answer = await poster.get(timeout=_TIMEOUT)
     except HttpError as problem:

@@ -19,6 +19,7 @@ from watchkeeper.server.passing.headers import (
     for_upgrade,
     forwarded_for,
     of_answer,
+    target_of,
 )
 from watchkeeper.server.passing.terms import Refused
 from watchkeeper.server.passing.transport import Place
@@ -99,8 +100,7 @@ def target(request: Request) -> str:
     """What is asked for, the query sorted by its keys; what of it is malformed is left out."""
     pairs = sorted(parse_qsl(well_formed(request.query), keep_blank_values=True), key=lambda pair: pair[0])
     query = "&".join(f"{quote_plus(key)}={quote_plus(value)}" for key, value in pairs)
-    path = escaped_path(request.path)
-    return f"{path}?{query}" if query else path
+    return target_of(request.path, query)
 
 
 def user_headers(user: User) -> Headers:

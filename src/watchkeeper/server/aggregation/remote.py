@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from watchkeeper.apis.apiregistration.apiservice import DEFAULT_PORT, available
-from watchkeeper.runtime.client_tls import context_trusting
+from watchkeeper.runtime.client_tls import context_trusting, context_trusting_anybody
 from watchkeeper.server.passing.client_certificate import ClientCertificate
 from watchkeeper.server.passing.transport import Place, Transport
 from watchkeeper.webhook.client_config import ServiceReference
@@ -29,11 +29,7 @@ class Trust:
 
     def context(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
         """A context for connections on which the certificate is shown. Raises OSError, ValueError."""
-        if self.insecure:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        else:
-            context = context_trusting(b64decode(self.ca_bundle))
+        context = context_trusting_anybody() if self.insecure else context_trusting(b64decode(self.ca_bundle))
         if certificate is not None:
             certificate.show(context)
         return context

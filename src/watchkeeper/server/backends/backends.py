@@ -9,11 +9,12 @@ from watchkeeper.aio.tasks import TaskOwner
 from watchkeeper.endpoints.response import Response
 from watchkeeper.registry.backends import Backend, LogBackend, ProxyBackend, StreamBackend, Whom
 from watchkeeper.request.request import Request
+from watchkeeper.runtime.client_tls import context_trusting_anybody
 from watchkeeper.server.backends.logs import log_of
 from watchkeeper.server.backends.proxied import proxied
 from watchkeeper.server.backends.settings import KubeletSettings
 from watchkeeper.server.backends.streams import streamed
-from watchkeeper.server.backends.trust import KubeletTrust, trusting_anybody
+from watchkeeper.server.backends.trust import KubeletTrust
 from watchkeeper.server.passing.transport import Transport
 
 
@@ -25,14 +26,13 @@ class Backends:
         self._tasks = TaskOwner("backends")
         self._trust = KubeletTrust(settings, self._renew)
         self._trust.start()
-        makers: dict[Any, Callable[[], Any]] = {
+        self._makers: dict[Any, Callable[[], Any]] = {
             Whom.KUBELET: self._trust.context,
             Whom.UNVERIFIED_KUBELET: self._trust.unverified_context,
-            (Whom.ANYBODY, "https"): trusting_anybody,
+            (Whom.ANYBODY, "https"): context_trusting_anybody,
             (Whom.ANYBODY, "http"): lambda: None,
         }
-        self._makers = makers
-        self._transports = {key: Transport(make) for key, make in makers.items()}
+        self._transports = {key: Transport(make) for key, make in self._makers.items()}
 
     def __repr__(self) -> str:
         return f"<Backends, {self._trust!r}>"

@@ -14,7 +14,7 @@ from watchkeeper.meta.errors import ApiError
 from watchkeeper.registry.backends import LogBackend
 from watchkeeper.request.exchange import AnswerBroken, Exchange
 from watchkeeper.request.request import Request
-from watchkeeper.server.passing.headers import GO_CLIENT, Headers, escaped_path
+from watchkeeper.server.passing.headers import GO_CLIENT, Headers, target_of
 from watchkeeper.server.passing.passing import Passing
 from watchkeeper.server.passing.transport import Transport
 from watchkeeper.webhook.status import reason_of, words_of
@@ -52,8 +52,7 @@ class LogTerms:
 
     def target(self) -> str:
         """See `Terms`."""
-        path = escaped_path(self._backend.path)
-        return f"{path}?{self._backend.query}" if self._backend.query else path
+        return target_of(self._backend.path, self._backend.query)
 
     def headers(self) -> Headers:
         """See `Terms`."""

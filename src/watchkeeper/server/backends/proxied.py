@@ -22,6 +22,7 @@ from watchkeeper.server.passing.headers import (
     forwarded_for,
     is_upgrade,
     of_answer,
+    target_of,
 )
 from watchkeeper.server.passing.passing import Passing
 from watchkeeper.server.passing.transport import Transport
@@ -35,7 +36,7 @@ async def proxied(request: Request, backend: ProxyBackend, transport: Transport,
     """What the backend answers. Raises ApiError where it does not, ClientGone."""
     if is_upgrade(request):
         # The query does not go on, as with kube-apiserver.
-        terms = BackendUpgradeTerms(request, backend, escaped_path(cleaned(backend.path)) or "/")
+        terms = BackendUpgradeTerms(request, backend, target_of(cleaned(backend.path) or "/"))
         return await upgrade(request, transport, terms, tasks)
     exchange: Exchange | None = request.scope.get("exchange")
     if exchange is not None:
@@ -62,8 +63,7 @@ class ProxyTerms:
 
     def target(self) -> str:
         """See `Terms`."""
-        path = escaped_path(self._path)
-        return f"{path}?{self._query}" if self._query else path
+        return target_of(self._path, self._query)
 
     def headers(self) -> Headers:
         """See `Terms`."""

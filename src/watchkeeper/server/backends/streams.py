@@ -8,12 +8,13 @@ from watchkeeper.endpoints.websocket import is_websocket, spoken_protocols
 from watchkeeper.registry.backends import StreamBackend
 from watchkeeper.request.request import Request
 from watchkeeper.server.backends.upgrading import BackendUpgradeTerms
-from watchkeeper.server.passing.headers import escaped_path
+from watchkeeper.server.passing.headers import target_of
 from watchkeeper.server.passing.transport import Transport
 from watchkeeper.server.passing.upgrade import upgrade
 
 CHANNELS = "v5.channel.k8s.io"
-_TUNNEL, _ENDS = "SPDY/3.1+", ".k8s.io"
+TUNNEL, _ENDS = "SPDY/3.1+", ".k8s.io"
+"""How the subprotocols begin that carry SPDY, and how they end."""
 
 
 async def streamed(request: Request, backend: StreamBackend, transport: Transport, tasks: TaskOwner) -> Response:
@@ -24,20 +25,16 @@ async def streamed(request: Request, backend: StreamBackend, transport: Transpor
     if not backend.websockets and "exchange" in request.scope and is_websocket(request):
         protocols = spoken_protocols(request)
         if backend.forwards:
-            tunneled = [each for each in protocols if each.startswith(_TUNNEL) and each.endswith(_ENDS)]
+            tunneled = [each for each in protocols if each.startswith(TUNNEL) and each.endswith(_ENDS)]
             if tunneled:
                 from watchkeeper.server.backends.tunneling import tunnel
 
-                inner = [each.removeprefix(_TUNNEL) for each in tunneled]
+                inner = [each.removeprefix(TUNNEL) for each in tunneled]
                 return await tunnel(request, backend, transport, tasks, inner)
         elif CHANNELS in protocols:
             from watchkeeper.server.backends.translation import translate
 
             return translate(request, backend, transport, tasks)
-    return await upgrade(request, transport, BackendUpgradeTerms(request, backend, target_of(backend)), tasks)
-
-
-def target_of(backend: StreamBackend) -> str:
-    """What a kubelet is asked for."""
-    path = escaped_path(backend.path)
-    return f"{path}?{backend.query}" if backend.query else path
+    return await upgrade(
+        request, transport, BackendUpgradeTerms(request, backend, target_of(backend.path, backend.query)), tasks
+    )

@@ -20,10 +20,10 @@ from watchkeeper.registry.backends import StreamBackend
 from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
 from watchkeeper.server.backends.messages import Messages
-from watchkeeper.server.backends.streams import CHANNELS, target_of
+from watchkeeper.server.backends.streams import CHANNELS
 from watchkeeper.server.backends.terminal_sizes import TerminalSizes
 from watchkeeper.server.backends.tunneling import SPDY, VERSION, is_spdy
-from watchkeeper.server.passing.headers import GO_CLIENT
+from watchkeeper.server.passing.headers import GO_CLIENT, target_of
 from watchkeeper.server.passing.transport import Transport, Unusable
 from watchkeeper.server.passing.upgrade import NO_TLS
 
@@ -156,13 +156,13 @@ class _Translation:
     async def _connect(self) -> str:
         """Ask for SPDY; returns the protocol that is spoken on its streams."""
         backend = self._backend
-        url = f"https://{backend.authority}{target_of(backend)}"
+        url = f"https://{backend.authority}{target_of(backend.path, backend.query)}"
         headers = [(b"host", backend.authority.encode()), GO_CLIENT, (b"content-length", b"0")]
         headers += [(VERSION, each.encode()) for each in _PROTOCOLS]
         headers += [(b"connection", b"Upgrade"), (b"upgrade", SPDY)]
         try:
             stream = self._stream = await self._transport.dial(backend.place)
-            stream.ask(request_head("POST", target_of(backend), headers))
+            stream.ask(request_head("POST", target_of(backend.path, backend.query), headers))
             head = await stream.read_head()
         except NoTls as problem:
             raise _Failed(f'error sending request: Post "{url}": {NO_TLS}') from problem

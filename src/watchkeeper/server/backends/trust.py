@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Callable
 from pathlib import Path
 
-from watchkeeper.runtime.client_tls import context_trusting
+from watchkeeper.runtime.client_tls import context_trusting, context_trusting_anybody
 from watchkeeper.server.backends.settings import SHOWN, KubeletSettings
 from watchkeeper.server.errors import StartupError
 from watchkeeper.server.file_watch import Contents, FileWatch
@@ -53,11 +53,11 @@ class KubeletTrust:
 
     def context(self) -> ssl.SSLContext:
         """For kubelets. Raises OSError, ValueError."""
-        return self._shown(context_trusting(self._bundle) if self._bundle else trusting_anybody())
+        return self._shown(context_trusting(self._bundle) if self._bundle else context_trusting_anybody())
 
     def unverified_context(self) -> ssl.SSLContext:
         """For kubelets whoever they are. Raises OSError, ValueError."""
-        return self._shown(trusting_anybody())
+        return self._shown(context_trusting_anybody())
 
     def _shown(self, context: ssl.SSLContext) -> ssl.SSLContext:
         if self._certificate is not None:
@@ -100,10 +100,3 @@ def _check_bundle(bundle: bytes) -> None:
     if not bundle.strip():
         raise ValueError("there is no certificate in it")
     context_trusting(bundle)
-
-
-def trusting_anybody() -> ssl.SSLContext:
-    """A client's context that takes any certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context

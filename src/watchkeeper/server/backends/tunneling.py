@@ -14,14 +14,12 @@ from watchkeeper.registry.backends import StreamBackend
 from watchkeeper.request.exchange import Exchange
 from watchkeeper.request.request import Request
 from watchkeeper.server.backends.messages import Messages
-from watchkeeper.server.backends.streams import target_of
+from watchkeeper.server.backends.streams import TUNNEL
 from watchkeeper.server.backends.upgrading import BackendUpgradeTerms
-from watchkeeper.server.passing.headers import Headers
+from watchkeeper.server.passing.headers import Headers, target_of
 from watchkeeper.server.passing.transport import Transport
 from watchkeeper.server.passing.upgrade import UpgradeFailed, answered, ask_for_upgrade
 
-TUNNEL = "SPDY/3.1+"
-"""How the subprotocols begin that carry SPDY."""
 SPDY = b"SPDY/3.1"
 VERSION = b"x-stream-protocol-version"
 _OF_WEBSOCKET = frozenset(
@@ -63,7 +61,7 @@ class _SpdyTerms(BackendUpgradeTerms):
     """Those of a client that asks for SPDY itself."""
 
     def __init__(self, request: Request, backend: StreamBackend, protocols: Sequence[str]) -> None:
-        super().__init__(request, backend, target_of(backend))
+        super().__init__(request, backend, target_of(backend.path, backend.query))
         self.method = "POST"
         self._protocols = protocols
 

@@ -53,6 +53,11 @@ def is_upgrade(request: Request) -> bool:
     return any(name == b"connection" and b"upgrade" in value.lower() for name, value in request.scope["headers"])
 
 
+def target_of(path: str, query: str = "") -> str:
+    """What is asked for: a path that is not escaped, and a query that is."""
+    return f"{escaped_path(path)}?{query}" if query else escaped_path(path)
+
+
 def escaped_path(path: str) -> str:
     """A path as it stands in a URL that Go writes, be it UTF-8 or, as surrogates, not."""
     return quote(path, safe=_IN_PATH, errors="surrogateescape")
